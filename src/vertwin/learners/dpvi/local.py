@@ -1,0 +1,202 @@
+"""What one holder computes in the clear, alone, before a step: densities, squared norms, statistics, on the grid.
+
+Densities are exponentials of log densities that may be -800: each row is shifted first. The shift is the paper's
+normalising constant; it multiplies numerator and denominator alike and cancels. Its Algorithm 4 adds c = 0.01 until
+the row's maximum reaches a threshold t (`normalise_by_loop`, as written); the exact form, used by default, shifts the
+row's maximum to 0 at once (`normalise_by_maximum`). Gradients agree (a test).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Final, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from vertwin.learners.dpvi.parameters import Layout, PublicParameters
+from vertwin.learners.dpvi.secure import HardClip
+from vertwin.model import simplex
+from vertwin.model.mixture import component_log_density
+
+Normalise = Literal["maximum", "loop"]
+LOOP_CONSTANT: Final = 0.01  # the paper's c
+
+
+def normalising_threshold(fraction_bits: int, holders: int) -> float:
+    """t: where some component reaches it at every holder, the product of the densities is not truncated to 0.
+
+    Every e^p is then at least exp(t) less one ulp of the grid, and each of the P - 1 products loses at most 2 ulp:
+    P t = log((2 P + 1) ulp) leaves at least one ulp.
+    """
+    return (math.log(2 * holders + 1) - fraction_bits * math.log(2)) / holders
+
+
+def normalise_by_loop(log_density: Array, threshold: float, constant: float = LOOP_CONSTANT) -> Array:
+    """Algorithm 4 as written: while a row's maximum is below t, add c to the row. COST: (t - maximum) / c rounds."""
+
+    def low(state: Array) -> Array:
+        return jnp.any(jnp.max(state, axis=1) < threshold)
+
+    def add(state: Array) -> Array:
+        below = jnp.max(state, axis=1, keepdims=True) < threshold
+        return jnp.where(below, state + constant, state)
+
+    return lax.while_loop(low, add, log_density)
+
+
+def normalise_by_maximum(log_density: Array) -> Array:
+    """The exact form: every row's maximum becomes 0."""
+    return log_density - jnp.max(log_density, axis=1, keepdims=True)
+
+
+def floor_to_grid(values: Array, ulp: float) -> Array:
+    return jnp.floor(values / ulp) * ulp
+
+
+def ceil_to_grid(values: Array, ulp: float) -> Array:
+    return jnp.ceil(values / ulp) * ulp
+
+
+class Prepared(NamedTuple):
+    """One holder's private inputs of a step, the noise apart."""
+
+    densities: np.ndarray  # e, (B, K)
+    squared_norms: np.ndarray  # w, (B, K)
+    statistics: np.ndarray  # (B, D + M), or (B, K, U) if dense
+
+
+class LocalPart:
+    """One holder's side of the step: holds its encoded columns, hands out what it shares. Blind repr."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        values: Sequence[np.ndarray],
+        clip: HardClip,
+        *,
+        holds_weights: bool,
+        normalise: Normalise = "maximum",
+        holders: int = 2,
+    ) -> None:
+        self._layout = layout
+        self._ulp = clip.arithmetic.ulp
+        self._values = tuple(np.asarray(x) for x in values)
+        self.rows = len(self._values[0])
+        self._statistics = None if layout.dense else self._fixed_statistics()
+        threshold = normalising_threshold(clip.arithmetic.fraction_bits, holders) if normalise == "loop" else None
+        self._compute = partial(
+            _local_step,
+            layout=layout,
+            ulp=self._ulp,
+            holds_weights=holds_weights,
+            log_total_at_most=math.log(clip.total_at_most),
+            threshold=threshold,
+        )
+        self._limit = layout.score_squared
+
+    def __repr__(self) -> str:
+        return f"LocalPart({len(self._layout.blocks)} columns, rows hidden)"
+
+    def _fixed_statistics(self) -> np.ndarray:
+        """t(x) of every row, on the grid, and the presence columns: they never change during a run."""
+        parts: list[np.ndarray] = []
+        for family, x in zip(self._layout.exponential, self._values, strict=True):
+            parts.append(np.asarray(floor_to_grid(family.statistic(jnp.asarray(x)), self._ulp)))
+        for family, x, missing in zip(self._layout.exponential, self._values, self._layout.can_be_missing, strict=True):
+            if missing:
+                parts.append(np.asarray(~family.missing(jnp.asarray(x)), dtype=np.float64)[:, None])
+        return np.concatenate(parts, axis=1)
+
+    def prepare(self, parameters: PublicParameters, holder: int, batch: np.ndarray) -> Prepared:
+        """The inputs for the rows in `batch`; an index of -1 is padding and gives zeros throughout."""
+        real = batch >= 0
+        rows = np.where(real, batch, 0)
+        values = tuple(x[rows] for x in self._values)
+        statistics = None if self._statistics is None else self._statistics[rows] * real[:, None]
+        densities, norms, scores = self._compute(
+            parameters.theta, values, real, statistics, parameters.jacobians[holder], parameters.means[holder]
+        )
+        norms = np.asarray(norms)
+        assert float(norms.max(initial=0.0)) <= self._limit, "a score passes its family's declared bound"
+        return Prepared(np.asarray(densities), norms, np.asarray(scores) if statistics is None else statistics)
+
+
+@partial(jax.jit, static_argnames=("layout", "ulp", "holds_weights", "log_total_at_most", "threshold"))
+def _local_step(
+    theta: Array,
+    values: tuple[Array, ...],
+    real: Array,
+    statistics: Array | None,
+    jacobian: Array | None,
+    mean: Array | None,
+    *,
+    layout: Layout,
+    ulp: float,
+    holds_weights: bool,
+    log_total_at_most: float,
+    threshold: float | None,
+) -> tuple[Array, Array, Array | None]:
+    """Densities, squared norms of the scores and, on the dense path, the scores."""
+    log_density = component_log_density(layout.blocks, values, theta)
+    if holds_weights:
+        log_density = log_density + simplex.log_weights(theta[:, 0])
+    densities = jnp.exp(_normalised(log_density, threshold, log_total_at_most if holds_weights else None))
+    densities = floor_to_grid(densities, ulp) * real[:, None]
+    if statistics is None:
+        scores = jnp.concatenate(
+            [block.family.bounded_score(x, block.of(theta)) for block, x in zip(layout.blocks, values, strict=True)],
+            axis=2,
+        )
+        # Towards zero, so that rounding never lengthens a score.
+        scores = jnp.trunc(scores / ulp) * ulp * real[:, None, None]
+        return densities, _upper_squares(jnp.sum(scores**2, axis=2), ulp), scores
+    assert jacobian is not None
+    assert mean is not None
+    squares = _linear_squares(statistics, jacobian, mean, layout)
+    return densities, _upper_squares(squares, ulp) * real[:, None], None
+
+
+def _normalised(log_density: Array, threshold: float | None, log_total_at_most: float | None) -> Array:
+    """Rows shifted so that every density lies in (0, 1] and, at the holder of pi, their sum below its limit."""
+    if threshold is None:
+        shifted = normalise_by_maximum(log_density)
+    else:
+        shifted = normalise_by_loop(log_density, threshold)
+        # The loop only raises; a density above 1 would break the bound, and is lowered.
+        shifted = shifted - jnp.maximum(jnp.max(shifted, axis=1, keepdims=True), 0.0)
+    if log_total_at_most is None:
+        return shifted
+    excess = jax.nn.logsumexp(shifted, axis=1, keepdims=True) - log_total_at_most
+    return shifted - jnp.maximum(excess, 0.0)
+
+
+def _linear_squares(statistics: Array, jacobian: Array, mean: Array, layout: Layout) -> Array:
+    """|J_k (t - grad A_k)|^2 over the columns that are present, (B, K), by products instead of B x K x D numbers."""
+    width = layout.statistics
+    present = _presence(statistics, layout)
+    t = statistics[:, :width]
+    if jacobian.ndim == 3:
+        centred = t[:, None, :] - mean * present[:, None, :]
+        return jnp.sum(jnp.einsum("kud,bkd->bku", jacobian, centred) ** 2, axis=2)
+    squared = jacobian**2
+    positive = (t**2) @ squared.T + (present**2) @ (squared * mean**2).T
+    # The difference may cancel: float64's error is relative to the terms, not to what is left of them.
+    return positive * (1.0 + 2.0**-46) - 2.0 * t @ (squared * mean).T
+
+
+def _presence(statistics: Array, layout: Layout) -> Array:
+    """Per record and statistic: 1 where its column is not missing."""
+    width = layout.statistics
+    index = [width + base - 1 for base in layout.centre]
+    always = jnp.asarray([base == 0 for base in layout.centre])
+    return jnp.where(always, 1.0, statistics[:, jnp.asarray([max(i, 0) for i in index])])
+
+
+def _upper_squares(squares: Array, ulp: float) -> Array:
+    """Rounded up, float64's own error (products of terms up to 2^6) included."""
+    return ceil_to_grid(jnp.maximum(squares, 0.0) + 2.0**-42, ulp)

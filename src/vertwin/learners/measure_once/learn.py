@@ -1,0 +1,171 @@
+"""The text that every holder runs: count alone what is its own, multiply with each other holder, then fit in public.
+
+Messages: for each pair of holders one secure product and its reveal; then every holder sends the noisy tables it has
+to the other holders, once; the first holder fits and sends the twin, which is a function of those tables.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from itertools import combinations
+
+import numpy as np
+
+from vertwin.encoding import EncodedTable
+from vertwin.engine import Input, Program, Session, Settings
+from vertwin.learners.measure_once import twin
+from vertwin.learners.measure_once.secure import GRID, field_bits
+from vertwin.learners.plan import Plan
+from vertwin.noise import DiscreteGaussian, Entropy
+from vertwin.privacy.mechanism import MeasuredTable, PairTables
+from vertwin.release import Learned, NoiseShare, NoisyTable
+
+Counts = dict[tuple[str, ...], np.ndarray]
+"""Noisy counts by table, integers in units of 1/GRID of a count."""
+
+FUNCTION = "vertwin.learners.measure_once.secure:pair_tables"
+
+
+def learn(encoded: EncodedTable, plan: Plan, session: Session) -> Learned:
+    """Every noisy table of the plan, and the twin that follows from them: equal at every holder.
+
+    Formal guarantees:
+    * each table is revealed once, with exactly the noise that the mechanism names, drawn afresh from the session's
+      entropy; no draw masks two values;
+    * a table of one party's columns never leaves it without its noise; a table across parties exists nowhere in the
+      clear.
+    """
+    mechanism = plan.mechanism
+    assert isinstance(mechanism, PairTables)
+    draw = _Drawer(session.entropy, session.me)
+    noisy = _own_tables(encoded, mechanism, draw)
+    session.progress("own tables", 1.0, f"{len(noisy)} tables counted and noised")
+    for pair in combinations(session.holders, 2):
+        if session.me in pair:
+            noisy |= _cross_tables(encoded, plan, session, draw, pair)
+    tables = _gather(noisy, mechanism, session)
+    return twin.from_tables(tables, plan, session)
+
+
+class _Drawer:
+    """One party's noise: a sampler for each variance, every draw used once."""
+
+    def __init__(self, entropy: Entropy, me: str) -> None:
+        self._entropy, self._me = entropy, me
+        self._samplers: dict[int, DiscreteGaussian] = {}
+
+    def noise(self, table: MeasuredTable, shape: tuple[int, ...]) -> np.ndarray:
+        """Fresh noise for every cell of a table, in grid units; zeros where the plan has this party draw none."""
+        variance = table.grid_variance(self._me)
+        if variance == 0:
+            return np.zeros(shape, np.int64)
+        sampler = self._samplers.setdefault(variance, DiscreteGaussian(variance))
+        return sampler.sample(int(np.prod(shape)), self._entropy).reshape(shape)
+
+
+def _own_tables(encoded: EncodedTable, mechanism: PairTables, draw: _Drawer) -> Counts:
+    """Tables of this party's columns alone: no MPC, only its own noise."""
+    sizes = {column.name: column.domain.size for column in encoded.columns}
+    found: Counts = {}
+    for table in mechanism.tables:
+        if all(name in sizes for name in table.columns):
+            shape = tuple(sizes[name] for name in table.columns)
+            counts = count(encoded, table.columns, shape)
+            found[table.columns] = GRID * counts + draw.noise(table, shape)
+    return found
+
+
+def count(encoded: EncodedTable, columns: tuple[str, ...], shape: tuple[int, ...]) -> np.ndarray:
+    """Exact counts of a table; a row in which a column is missing without a code of its own counts nowhere."""
+    codes = [encoded.codes[:, encoded.names.index(name)].astype(np.int64) for name in columns]
+    present = np.logical_and.reduce([code >= 0 for code in codes])
+    flat = np.ravel_multi_index([code[present] for code in codes], shape)
+    return np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape).astype(np.int64)
+
+
+def _cross_tables(encoded: EncodedTable, plan: Plan, session: Session, draw: _Drawer, pair: tuple[str, str]) -> Counts:
+    """All pair tables with one other holder: one secure product, both parties' noise inside, revealed to the two."""
+    mechanism, agreement = plan.mechanism, plan.agreement
+    assert isinstance(mechanism, PairTables)
+    other = pair[1] if session.me == pair[0] else pair[0]
+    columns = {name: agreement.columns_of(name) for name in pair}
+    sizes = {name: [column.domain.size for column in columns[name]] for name in pair}
+    shape = (sum(sizes[pair[0]]), sum(sizes[pair[1]]))
+
+    noise = np.zeros(shape, np.int64)
+    blocks: dict[tuple[str, ...], tuple[slice, slice, bool]] = {}
+    largest = 0
+    for i, a in enumerate(columns[pair[0]]):
+        for j, b in enumerate(columns[pair[1]]):
+            rows = slice(sum(sizes[pair[0]][:i]), sum(sizes[pair[0]][: i + 1]))
+            cols = slice(sum(sizes[pair[1]][:j]), sum(sizes[pair[1]][: j + 1]))
+            turned = (a.name, b.name) not in mechanism.by_columns
+            key = (b.name, a.name) if turned else (a.name, b.name)
+            table = mechanism.table(*key)
+            drawn = draw.noise(table, (rows.stop - rows.start, cols.stop - cols.start))
+            noise[rows, cols] = drawn
+            blocks[key] = (rows, cols, turned)
+            largest = max(largest, sum(table.grid_variance(name) for name in pair))
+
+    bits = field_bits(session.rows, largest**0.5)
+    dtype = "int32" if bits == 32 else "int64"
+    program = Program(
+        FUNCTION,
+        (
+            Input("one_hot_a", pair[0], (session.rows, shape[0]), dtype),
+            Input("one_hot_b", pair[1], (session.rows, shape[1]), dtype),
+            Input("noise_a", pair[0], shape, dtype),
+            Input("noise_b", pair[1], shape, dtype),
+        ),
+        Settings("cheetah", bits, 8 if bits == 32 else 18, pair),
+    )
+    side = "a" if session.me == pair[0] else "b"
+    one_hot = encoded.one_hot(0, session.rows)
+    session.progress("secure product", 0.0, f"with {other}: {session.rows} rows, {shape[0]} x {shape[1]} cells")
+    shares = session.engine.run(program, {f"one_hot_{side}": one_hot, f"noise_{side}": noise})
+    receipt = session.receipt(shares, f"{len(blocks)} pair tables of {pair[0]} and {pair[1]}")
+    opened = session.engine.reveal(shares, receipt, pair)
+    assert opened is not None
+    session.progress("secure product", 1.0, f"with {other}: {len(blocks)} noisy tables opened")
+    counts = np.asarray(opened[0]).astype(np.int64)
+    return {key: counts[rows, cols].T if turned else counts[rows, cols] for key, (rows, cols, turned) in blocks.items()}
+
+
+def _gather(noisy: Counts, mechanism: PairTables, session: Session) -> tuple[NoisyTable, ...]:
+    """Every table at every holder: each sends those it alone owns, and those it shares with a later holder."""
+    mine = [
+        table for table in mechanism.tables if table.columns in noisy and _sender(table, session.holders) == session.me
+    ]
+    payload = encode_counts([noisy[table.columns] for table in mine])
+    known: Counts = {}
+    for name, received in session.link.exchange("noisy tables", payload, session.holders).items():
+        theirs = [table for table in mechanism.tables if _sender(table, session.holders) == name]
+        known |= dict(zip([table.columns for table in theirs], decode_counts(received, len(theirs)), strict=True))
+    for columns, counts in noisy.items():
+        assert np.array_equal(known[columns], counts), "two holders have different noisy tables of the same columns"
+    return tuple(
+        NoisyTable(
+            columns=table.columns,
+            owners=table.owners,
+            noise=tuple(NoiseShare(share.holder, share.variance * GRID**2) for share in table.noise),
+            counts=known[table.columns],
+        )
+        for table in mechanism.tables
+    )
+
+
+def _sender(table: MeasuredTable, holders: tuple[str, ...]) -> str:
+    return min(table.owners, key=holders.index)
+
+
+def encode_counts(tables: list[np.ndarray]) -> bytes:
+    buffer = io.BytesIO()
+    for counts in tables:
+        np.save(buffer, counts.astype("<i8"), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def decode_counts(payload: bytes, tables: int) -> list[np.ndarray]:
+    buffer = io.BytesIO(payload)
+    return [np.load(buffer, allow_pickle=False) for _ in range(tables)]

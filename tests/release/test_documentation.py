@@ -1,0 +1,34 @@
+"""The Python in docs/release.md runs as it stands, and the format it describes is the one that is written."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from release.example import iterated
+
+from vertwin.release.manifest import MANIFEST, to_members
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "docs" / "release.md").read_text(encoding="utf-8")
+
+
+def test_the_few_lines_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
+    shutil.copy(ROOT / "tests" / "vectors" / "release_1_measure_once.vertwin", tmp_path / "small.vertwin")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "docs/release.md", "exec"), {})  # our own page
+    assert (tmp_path / "twin.parquet").exists()
+    assert "analyst 1.0" in capsys.readouterr().out
+
+
+def test_every_key_and_member_is_described() -> None:
+    import json
+
+    members = to_members(iterated())
+    for key in json.loads(members[MANIFEST]):
+        assert f"`{key}`" in TEXT, key
+    for name in members:
+        assert f"`{re.sub(r'revealed/.*', 'revealed/NAME.npy', name)}`" in TEXT, name
