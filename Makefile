@@ -19,7 +19,7 @@ check: setup
 	@.venv/bin/ruff format --check .
 	@.venv/bin/basedpyright --level error
 	@.venv/bin/basedpyright --level error -p pyright_strict.json
-	@.venv/bin/lint-imports
+	@.venv/bin/lint-imports --no-cache
 	@$(PY) tools/check_documents.py
 	@$(PY) tools/check_locks.py
 

@@ -11,7 +11,8 @@ settings  best   measure_once: one stage, equal variances, the rest by the produ
                  categorical, K = 20, full batch, 100 steps of size 0.2.
           paper  dpvi only: Beta for age and hours, K = 20, 20,000 steps of 100 records, clipping threshold 1, noise
                  2.042 (the paper's epsilon 1 by add/remove with Poisson batches; here the batches are those of
-                 `epochs`, public and disjoint, so no epsilon is claimed), Adam with step size 0.001.
+                 `epochs`, public and disjoint, so no epsilon is claimed), Adam with step size 0.001. Such batches
+                 depend on the row count: --adjacency replace_one only.
 stages    2      measure_once looks before it measures again.
 """
 
@@ -31,6 +32,8 @@ from typing import TYPE_CHECKING, Any, Final
 import adult
 import metrics
 import numpy as np
+
+from vertwin.errors import UserError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -213,7 +216,11 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     runs: list[Mapping[str, float | None]] = []
     for run in range(given.seeds):
-        runs.append(measure(choice, data, run))
+        try:
+            runs.append(measure(choice, data, run))
+        except UserError as error:
+            print(f"utility.py: {error}", file=sys.stderr)
+            return error.exit_status
         shown = " ".join(f"{name} {value:.4g}" for name, value in runs[-1].items() if value is not None)
         print(f"run {run + 1} of {given.seeds}, {choice.adjacency}: {shown}", flush=True)
     print(json.dumps(summary(choice, runs)))

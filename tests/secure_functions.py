@@ -20,3 +20,14 @@ def inverse_roots(x):
 
 def negative(x):
     return -x
+
+
+def refused(x):
+    raise ValueError("this function cannot be compiled")
+
+
+class BrokenEntropy:
+    """Entropy that stops at a check of ours, to see what a party says of its own bugs."""
+
+    def bytes(self, n):
+        raise AssertionError("secret detail")

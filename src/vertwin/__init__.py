@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from vertwin.version import VERSION as __version__
+
 if TYPE_CHECKING:
     from vertwin.rehearsal import rehearse
     from vertwin.release import open_release
 
-__version__ = "0.1.0"
 __all__ = ["__version__", "open_release", "rehearse"]
 
 

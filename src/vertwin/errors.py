@@ -120,7 +120,6 @@ CODES: Final[dict[str, Code]] = {
     # --- E3xx: this machine and its installation ----------------------------------------------------------------
     "E301": Code("wrong Python", "A party's commands run on Python 3.11, where the secure engine runs.", ENVIRONMENT),
     "E302": Code("no secure engine", 'Install the party extra: pip install "vertwin[party]".', ENVIRONMENT),
-    "E303": Code("part not installed", "Install the extra that the message names.", ENVIRONMENT),
     "E309": Code("the system refused", "Look at what the message says: a disk, a permission, a limit.", ENVIRONMENT),
     "E304": Code("engine cannot load", "The processor or a system library lacks what SPU needs.", ENVIRONMENT),
     # --- E4xx: engines, peers, sessions -------------------------------------------------------------------------

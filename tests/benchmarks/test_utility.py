@@ -15,6 +15,7 @@ import utility
 from utility import Choice, agreement_for, full_batch_sigma, noise_sd, summary
 
 from vertwin.agreement import Dpvi, MeasureOnce
+from vertwin.errors import user_error
 from vertwin.privacy.closed_form import gaussian_delta
 
 
@@ -43,6 +44,18 @@ def test_dpvi_as_in_the_paper_has_its_sizes_and_its_noise() -> None:
     assert agreement.learner.bound.clipping_threshold == 1.0
     assert {column.name for column in agreement.columns if column.family == "beta"} == {"age", "hours_per_week"}
     assert agreement.privacy.sigma == 2.042
+
+
+def test_what_the_product_refuses_ends_in_its_words(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise user_error("E705", "these minibatches go with replace_one only")
+
+    monkeypatch.setattr(utility.adult, "load", lambda: None)
+    monkeypatch.setattr(utility, "measure", refuse)
+    assert utility.main(["--learner", "dpvi", "--settings", "paper", "--adjacency", "add_remove"]) == 2
+    assert "E705" in capsys.readouterr().err
 
 
 def test_settings_that_a_learner_does_not_have_are_refused() -> None:

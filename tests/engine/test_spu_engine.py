@@ -73,3 +73,25 @@ def alive(process: int) -> bool:
             return False
         time.sleep(0.05)
     return True
+
+
+def test_what_the_engine_cannot_compile_is_told_without_a_stack(cheetah):
+    both = program(cheetah.nodes, function="secure_functions:refused")
+    with pytest.raises(UserError) as caught:
+        cheetah.engines[cheetah.nodes[0]].run(both, {"x": np.ones(3)})
+    assert caught.value.codes == ("E404",)
+    assert "Traceback" not in str(caught.value)
+
+
+def test_an_engine_that_does_not_load_is_told(tmp_path, monkeypatch):
+    """As on a processor without the instructions that SPU wants: its import raises."""
+    (tmp_path / "spu").mkdir()
+    (tmp_path / "spu" / "__init__.py").write_text("raise RuntimeError('no AVX')\n")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ['PYTHONPATH']}")
+    parties = SpuParties(("clinic", "insurer"))
+    try:
+        with pytest.raises(UserError) as caught:
+            parties.engines["insurer"].run(program(parties.nodes), {})
+        assert caught.value.codes == ("E304",)
+    finally:
+        parties.close()

@@ -19,6 +19,12 @@ from vertwin.model.families.beta import EDGE, LEAST
 from vertwin.model.families.categorical import Categorical
 
 
+log_density = jax.jit(mixture.log_density, static_argnums=0)
+responsibilities = jax.jit(mixture.responsibilities, static_argnums=0)
+record_gradient = jax.jit(mixture.record_gradient, static_argnums=0)
+by_autodiff = jax.jit(jax.jacrev(mixture.log_density, argnums=2), static_argnums=0)
+
+
 def test_log_density_is_the_plain_sum_of_products() -> None:
     """In NumPy and SciPy, record by record, from the definition."""
     packing, rng = mixed(3), np.random.default_rng(1)
@@ -38,29 +44,30 @@ def test_log_density_is_the_plain_sum_of_products() -> None:
         if values[3][n] >= 0:
             product *= np.exp(three[values[3][n]]) / np.exp(three).sum()
         expected[n] += product
-    np.testing.assert_allclose(mixture.log_density(packing, values, jnp.asarray(theta)), np.log(expected), rtol=1e-10)
+    np.testing.assert_allclose(log_density(packing, values, jnp.asarray(theta)), np.log(expected), rtol=1e-10)
 
 
 def test_a_discrete_mixture_sums_to_one() -> None:
     packing = layout(3, {"a": (Bernoulli(),), "b": (Categorical(3), Categorical(2))})
     theta = jnp.asarray(np.random.default_rng(2).normal(size=packing.shape))
     cells = np.array(list(itertools.product(range(2), range(3), range(2))), dtype=np.int32).T
-    assert abs(float(jnp.exp(mixture.log_density(packing, list(cells), theta)).sum()) - 1) < 1e-12
+    assert abs(float(jnp.exp(log_density(packing, list(cells), theta)).sum()) - 1) < 1e-12
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=8)
 @given(seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([0.1, 1.0, 5.0]))
 def test_record_gradient_is_the_autodiff_of_the_log_density(seed: int, spread: float) -> None:
     packing, rng = mixed(3), np.random.default_rng(seed)
     values, theta = mixed_records(packing, 8, rng), jnp.asarray(spread * rng.normal(size=packing.shape))
-    by_autodiff = jax.jacrev(lambda t: mixture.log_density(packing, values, t))(theta)
-    np.testing.assert_allclose(mixture.record_gradient(packing, values, theta), by_autodiff, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(
+        record_gradient(packing, values, theta), by_autodiff(packing, values, theta), rtol=1e-8, atol=1e-9
+    )
 
 
 def test_responsibilities_are_bayes() -> None:
     packing, rng = mixed(3), np.random.default_rng(3)
     values, theta = mixed_records(packing, 20, rng), jnp.asarray(rng.normal(size=packing.shape))
-    r = np.asarray(mixture.responsibilities(packing, values, theta))
+    r = np.asarray(responsibilities(packing, values, theta))
     np.testing.assert_allclose(r.sum(axis=1), 1.0, rtol=1e-12)
     weights = jax.nn.softmax(theta[:, 0])
     joint = np.exp(np.asarray(mixture.component_log_density(packing.blocks, values, theta))) * np.asarray(weights)
@@ -69,12 +76,12 @@ def test_responsibilities_are_bayes() -> None:
 
 @pytest.mark.parametrize("spread", [50.0, 500.0])
 def test_no_overflow_and_no_log_of_zero(spread: float) -> None:
-    packing, rng = mixed(4), np.random.default_rng(4)
+    packing, rng = mixed(3), np.random.default_rng(4)
     values, theta = mixed_records(packing, 50, rng), jnp.asarray(spread * rng.normal(size=packing.shape))
     for value in (
-        mixture.log_density(packing, values, theta),
-        mixture.responsibilities(packing, values, theta),
-        mixture.record_gradient(packing, values, theta),
+        log_density(packing, values, theta),
+        responsibilities(packing, values, theta),
+        record_gradient(packing, values, theta),
     ):
         assert bool(jnp.isfinite(value).all())
 
@@ -83,5 +90,5 @@ def test_a_row_with_everything_missing_teaches_nothing() -> None:
     packing = mixed(3)
     values = [np.array([-1]), np.array([-1]), np.array([np.nan]), np.array([-1])]
     theta = jnp.asarray(np.random.default_rng(5).normal(size=packing.shape))
-    assert abs(float(mixture.log_density(packing, values, theta)[0])) < 1e-12
-    assert float(jnp.abs(mixture.record_gradient(packing, values, theta)).max()) < 1e-12
+    assert abs(float(log_density(packing, values, theta)[0])) < 1e-12
+    assert float(jnp.abs(record_gradient(packing, values, theta)).max()) < 1e-12

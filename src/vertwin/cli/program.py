@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import typer
 
-from vertwin import __version__
 from vertwin.cli import check, demo, init, marginals, rehearse, sample, screen
 from vertwin.errors import UserError, user_error
+from vertwin.version import VERSION
 
 INTERRUPTED = 130
 
@@ -31,7 +31,7 @@ for command in (demo.demo, init.init, check.check, rehearse.rehearse, sample.sam
 
 def _version(wanted: bool) -> None:
     if wanted:
-        screen.say(f"vertwin {__version__}")
+        screen.say(f"vertwin {VERSION}")
         raise typer.Exit
 
 

@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from vertwin import __version__
 from vertwin.engine.base import Engine, Shares, check_receipt
 from vertwin.engine.link import Link
 from vertwin.engine.program import Program, Settings, check_input
 from vertwin.engine.share_codec import decode_shares, encode_shares
 from vertwin.errors import user_error
 from vertwin.ledger.receipt import Receipt
+from vertwin.version import VERSION
 
 Addresses = Callable[[Settings], dict[str, str]]
 
@@ -52,6 +52,7 @@ class _Child:
     """The process that holds SPU, and the pipe to it."""
 
     def __init__(self, log: Path) -> None:
+        self.log = log
         ours, theirs = socket.socketpair()
         with theirs, log.open("ab") as sink:
             os.fchmod(sink.fileno(), 0o600)
@@ -84,6 +85,10 @@ class _Child:
             for _ in range(20):
                 alarm()
                 time.sleep(0.05)
+            if command == "versions":  # its first answer never came: the import itself failed
+                raise user_error(
+                    "E304", f"the secure engine does not load here; see the last line of {self.log}"
+                ) from error
             raise user_error(
                 "E403", f"the engine process of this party ended by itself (status {status}) while asked to {command}"
             ) from error
@@ -157,7 +162,7 @@ class SpuEngine(Engine):
             self._children[settings] = child
             versions = child.ask(self._link.check, "versions")
             agreed = {
-                "vertwin": __version__,
+                "vertwin": VERSION,
                 **versions,
                 "protocol": settings.protocol,
                 "field bits": str(settings.field_bits),

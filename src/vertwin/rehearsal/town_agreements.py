@@ -178,17 +178,17 @@ kind = "dpvi"                    # variational inference, one noisy gradient a s
 components = 10
 steps = 40
 posterior = "mean_field"
-sampling = "epochs"              # fixed, disjoint minibatches, one after the other
-batch = 2000
+sampling = "epochs"              # fixed, disjoint minibatches of so many people, one after the other
+batch = 6000
 aggregator = "helper"
 bound = { kind = "hard", clipping_threshold = 1.0 }
-step_size = 0.1
+step_size = 0.3
 noise = "holders"                # each of the two adds its share
 
 [privacy]
 delta = 1e-6
 adjacency = "replace_one"        # what is hidden: whether one person's values were these or any others
-sigma = 19.0                     # noise of one step, in units of the clipping threshold
+sigma = 32.0                     # noise of one step, in units of the clipping threshold
 
 [engine]
 protocol = "aby3"                # with the helper as third computing party

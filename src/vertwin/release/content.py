@@ -16,10 +16,10 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from vertwin import __version__
 from vertwin.agreement import Agreement
 from vertwin.errors import Faults
 from vertwin.release.arrays import DType
+from vertwin.version import VERSION
 
 GRID: Final = 256  # noisy counts are integers in units of 1/256 of a count
 NO_STATEMENT: Final = "no privacy statement yet"
@@ -127,7 +127,7 @@ class Content:
     revealed: tuple[Revealed, ...] = ()
     rows_estimate: float | None = None
     notes: tuple[str, ...] = ()
-    product_version: str = __version__
+    product_version: str = VERSION
 
     def raise_unless_sound(self, place: str = "") -> None:
         """Raises every contradiction within the content, and between it and the agreement, at once."""

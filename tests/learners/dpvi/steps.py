@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any
 
 import jax
 import numpy as np
@@ -70,6 +71,11 @@ def run_step(
     for jacobian, mean in zip(parameters.jacobians, parameters.means, strict=True):
         if jacobian is not None and mean is not None:
             arrays += [jacobian, mean]
-    function = partial(secure.gradient_step, **options_of(layouts, clip, output_scale))  # type: ignore[arg-type]
-    twin = fixed_point(function, arithmetic.field_bits, arithmetic.fraction_bits)
-    return np.asarray(jax.jit(twin)(*arrays)[0])
+    twin = _compiled(tuple(options_of(layouts, clip, output_scale).items()), arithmetic)
+    return np.asarray(twin(*arrays)[0])
+
+
+@lru_cache
+def _compiled(options: tuple[tuple[str, Any], ...], arithmetic: Arithmetic) -> Callable[..., tuple[jax.Array]]:
+    function = partial(secure.gradient_step, **dict(options))
+    return jax.jit(fixed_point(function, arithmetic.field_bits, arithmetic.fraction_bits))

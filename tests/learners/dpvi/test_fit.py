@@ -88,6 +88,7 @@ COLUMNS = {
     "clinic": (labelled("x", "clinic", 3), yes_no("y", "clinic")),
     "insurer": (scaled("z", "insurer"), labelled("w", "insurer", 4)),
 }
+ROWS = 60  # the same in most tests: what is compiled for one serves the others
 
 
 def made_up(rows: int, seed: int = 2) -> dict[str, np.ndarray]:
@@ -102,26 +103,26 @@ def made_up(rows: int, seed: int = 2) -> dict[str, np.ndarray]:
     }
 
 
-@pytest.mark.parametrize("batch", [None, 50])
+@pytest.mark.parametrize("batch", [None, 20])
 def test_partitioned_is_unpartitioned(batch: int | None) -> None:
     """Without noise the two follow the same trajectory, up to grids, slack and C' < C."""
     agreement = agreement_of(COLUMNS, steps=25, batch=batch, sigma=1e-4, threshold=1.0)
-    values = made_up(300)
+    values = made_up(ROWS)
     learned = rehearse(agreement, values)["insurer"]
     assert learned is not None
     packing = packing_for(agreement)
     arrays = [values[block.column] for block in packing.blocks]
-    alone = unpartitioned.fit(agreement, arrays, plan_mechanism(agreement, 300), None)
+    alone = unpartitioned.fit(agreement, arrays, plan_mechanism(agreement, ROWS), None)
     np.testing.assert_allclose(learned.revealed[0].values, alone.mean, atol=2e-2)
     np.testing.assert_allclose(learned.revealed[1].values, alone.log_scale, atol=2e-2)
 
 
 def test_the_unpartitioned_gradient_is_the_clipped_sum_of_record_gradients() -> None:
     agreement = agreement_of(COLUMNS)
-    packing, values = packing_for(agreement), made_up(150)
+    packing, values = packing_for(agreement), made_up(ROWS)
     arrays = [jnp.asarray(values[block.column]) for block in packing.blocks]
-    theta, real = jnp.asarray(np.random.default_rng(3).normal(size=packing.shape)), jnp.arange(150) < 140
-    gradients = mixture.record_gradient(packing, arrays, theta)[:140]
+    theta, real = jnp.asarray(np.random.default_rng(3).normal(size=packing.shape)), jnp.arange(ROWS) < 50
+    gradients = mixture.record_gradient(packing, arrays, theta)[:50]
     norms = jnp.sqrt(jnp.sum(gradients**2, axis=(1, 2), keepdims=True))
     expected = jnp.sum(gradients * jnp.minimum(1.0, 1.0 / norms), axis=0)
     found = unpartitioned.clipped_gradient(packing, arrays, theta, real, threshold=1.0)
@@ -131,7 +132,7 @@ def test_the_unpartitioned_gradient_is_the_clipped_sum_of_record_gradients() -> 
 @pytest.mark.parametrize("helper", [True, False], ids=["aby3", "cheetah"])
 def test_every_party_ends_with_the_same_result(helper: bool) -> None:
     agreement = agreement_of(COLUMNS, steps=5, helper=helper)
-    results = rehearse(agreement, made_up(80))
+    results = rehearse(agreement, made_up(ROWS))
     assert len(results) == 2 + helper
     first = results["clinic"]
     assert first is not None
@@ -152,7 +153,7 @@ def test_three_holders_and_any_aggregator() -> None:
         "register": (labelled("w", "register", 4),),
     }
     results = [
-        rehearse(agreement_of(columns, steps=4, helper=False, aggregator=name), made_up(60))["register"]
+        rehearse(agreement_of(columns, steps=5, helper=False, aggregator=name), made_up(ROWS))["register"]
         for name in ("clinic", "register")
     ]
     assert all(learned is not None for learned in results)
@@ -162,21 +163,21 @@ def test_three_holders_and_any_aggregator() -> None:
 def test_the_helper_can_aggregate(protocol: str) -> None:
     """Under cheetah it does not compute: a node opens the noisy sums and passes them on."""
     agreement = replace(
-        agreement_of(COLUMNS, steps=4, aggregator="helper"),
+        agreement_of(COLUMNS, steps=5, aggregator="helper"),
         engine=EngineChoice(protocol),  # type: ignore[arg-type]
     )
-    assert all(learned is not None for learned in rehearse(agreement, made_up(60)).values())
+    assert all(learned is not None for learned in rehearse(agreement, made_up(ROWS)).values())
 
 
 def test_a_helper_without_a_part_gets_nothing() -> None:
-    agreement = replace(agreement_of(COLUMNS, steps=2), engine=EngineChoice("cheetah"))
-    results = rehearse(agreement, made_up(60))
+    agreement = replace(agreement_of(COLUMNS, steps=5), engine=EngineChoice("cheetah"))
+    results = rehearse(agreement, made_up(ROWS))
     assert results["helper"] is None
     assert results["clinic"] is not None
 
 
 def test_the_same_entropy_gives_the_same_result_and_other_entropy_another() -> None:
-    agreement, values = agreement_of(COLUMNS, steps=5), made_up(60)
+    agreement, values = agreement_of(COLUMNS, steps=5), made_up(ROWS)
     first, again, other = (rehearse(agreement, values, seed)["clinic"] for seed in (1, 1, 2))
     assert first is not None
     assert again is not None
@@ -192,10 +193,10 @@ def test_what_is_revealed_has_the_mechanisms_noise(monkeypatch: pytest.MonkeyPat
     noise added twice, gives 0.5 or 2.
     """
     agreement = agreement_of(COLUMNS, steps=200, threshold=0.5, sigma=30.0, step_size=1e-9)
-    values, packing = made_up(40), packing_for(agreement)
+    values, packing = made_up(ROWS), packing_for(agreement)
     arrays = [jnp.asarray(values[block.column]) for block in packing.blocks]
     residuals: list[np.ndarray] = []
-    ones = jnp.ones(40)
+    ones = jnp.ones(ROWS)
     advance = Ascent.advance
 
     def watch(self: Ascent, state: object, revealed: np.ndarray, theta: np.ndarray, eta: np.ndarray) -> object:
@@ -234,14 +235,14 @@ def test_different_parameters_are_noticed_before_they_are_used(monkeypatch: pyte
 
     monkeypatch.setattr("learners.dpvi.rehearse.queue_links", forged)
     with pytest.raises(UserError) as caught:
-        rehearse(agreement_of(COLUMNS, steps=5), made_up(40))
+        rehearse(agreement_of(COLUMNS, steps=5), made_up(ROWS))
     assert caught.value.codes == ("E756",)
     assert "step 3" in str(caught.value)
 
 
 def test_a_learner_leaves_other_threads_as_they_are() -> None:
     seen: list[bool] = []
-    rehearse(agreement_of(COLUMNS, steps=1), made_up(30))
+    rehearse(agreement_of(COLUMNS, steps=5), made_up(ROWS))
     thread = threading.Thread(target=lambda: seen.append(bool(jax.config.jax_enable_x64)))  # type: ignore[attr-defined]
     thread.start()
     thread.join()
@@ -249,13 +250,13 @@ def test_a_learner_leaves_other_threads_as_they_are() -> None:
 
 
 def test_add_remove_keeps_the_row_count_to_itself() -> None:
-    agreement = agreement_of(COLUMNS, steps=2)
-    counted = rehearse(agreement, made_up(40))["clinic"]
+    agreement = agreement_of(COLUMNS, steps=5)
+    counted = rehearse(agreement, made_up(ROWS))["clinic"]
     private = replace(agreement, privacy=replace(agreement.privacy, adjacency="add_remove"))
-    silent = rehearse(private, made_up(40))["clinic"]
+    silent = rehearse(private, made_up(ROWS))["clinic"]
     assert counted is not None
     assert silent is not None
-    assert counted.rows_estimate == 40
+    assert counted.rows_estimate == ROWS
     assert silent.rows_estimate is None
 
 

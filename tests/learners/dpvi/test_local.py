@@ -85,14 +85,14 @@ def part_of(
 @ulps
 @pytest.mark.parametrize("spread", [0.1, 1.0, 6.0])
 def test_norms_are_those_of_the_rounded_scores_rounded_up(arithmetic: Arithmetic, spread: float) -> None:
-    packing, rng = mixed(4), np.random.default_rng(2)
-    values, theta = mixed_records(packing, 300, rng), spread * rng.normal(size=packing.shape)
+    packing, rng = mixed(3), np.random.default_rng(2)
+    values, theta = mixed_records(packing, 60, rng), spread * rng.normal(size=packing.shape)
     layouts = layouts_of(packing, missing=True)
     codec = Codec(packing, layouts, arithmetic.fraction_bits)
     parameters = codec.decode(codec.encode(theta))
     for number in (0, 1):
         part, one = part_of(packing, values, number, arithmetic)
-        prepared = part.prepare(parameters, number, np.arange(300))
+        prepared = part.prepare(parameters, number, np.arange(60))
         jacobian, mean = parameters.jacobians[number], parameters.means[number]
         assert jacobian is not None
         assert mean is not None
@@ -107,12 +107,12 @@ def test_norms_are_those_of_the_rounded_scores_rounded_up(arithmetic: Arithmetic
 
 @ulps
 def test_everything_shared_lies_on_the_grid(arithmetic: Arithmetic) -> None:
-    packing, rng = mixed(4), np.random.default_rng(3)
-    values, theta = mixed_records(packing, 50, rng), rng.normal(size=packing.shape)
+    packing, rng = mixed(3), np.random.default_rng(3)
+    values, theta = mixed_records(packing, 60, rng), rng.normal(size=packing.shape)
     codec = Codec(packing, layouts_of(packing, missing=True), arithmetic.fraction_bits)
     parameters = codec.decode(codec.encode(theta))
     for number in (0, 1):
-        prepared = part_of(packing, values, number, arithmetic)[0].prepare(parameters, number, np.arange(50))
+        prepared = part_of(packing, values, number, arithmetic)[0].prepare(parameters, number, np.arange(60))
         for array in prepared:
             units = array / arithmetic.ulp
             assert np.array_equal(units, np.round(units))
@@ -121,12 +121,12 @@ def test_everything_shared_lies_on_the_grid(arithmetic: Arithmetic) -> None:
 @ulps
 def test_densities_are_the_models_up_to_the_rows_shift(arithmetic: Arithmetic) -> None:
     packing, rng = mixed(3), np.random.default_rng(4)
-    values, theta = mixed_records(packing, 80, rng), rng.normal(size=packing.shape)
+    values, theta = mixed_records(packing, 60, rng), rng.normal(size=packing.shape)
     codec = Codec(packing, layouts_of(packing, missing=True), arithmetic.fraction_bits)
     parameters = codec.decode(codec.encode(theta))
-    product = np.ones((80, 3))
+    product = np.ones((60, 3))
     for number in (0, 1):
-        e = part_of(packing, values, number, arithmetic)[0].prepare(parameters, number, np.arange(80)).densities
+        e = part_of(packing, values, number, arithmetic)[0].prepare(parameters, number, np.arange(60)).densities
         assert e.min() >= 0
         assert e.max() <= 1
         product *= e

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
+from functools import lru_cache, partial
 from types import SimpleNamespace
 
 import jax
@@ -11,12 +12,11 @@ import numpy as np
 import pytest
 from jax import lax
 from learners.dpvi.steps import NARROW, WIDE, clip_of, layouts_of, options_of, run_step
-from model.small_models import layout, mixed, mixed_records
+from model.small_models import Opaque, Turned, layout, mixed, mixed_records
 
 from vertwin.engine.fixed_point import fixed_point
 from vertwin.errors import UserError
 from vertwin.learners.dpvi import secure
-from vertwin.learners.dpvi.parameters import Layout
 from vertwin.learners.dpvi.secure import ARITHMETIC, Arithmetic, HardClip
 from vertwin.model import mixture
 from vertwin.model.families.beta import Beta
@@ -60,27 +60,30 @@ def computed_norms(
     """The norm of what each adversarial record alone would reveal, in the plain twin's arithmetic."""
     rng = np.random.default_rng(seed)
     densities, norms, scores, pi = adversarial(rng, rows, holders, clip.components, limit, clip)
-    function = partial(
-        secure.gradient_step,
-        holders=holders,
-        dense=(1,) * holders,
-        centre=(),
-        inverse_square=clip.inverse_square,
-        slack=clip.slack if slack is None else slack,
-        output_scale=1.0,
-    )
-    twin = fixed_point(function, clip.arithmetic.field_bits, clip.arithmetic.fraction_bits)
-    noise = jnp.zeros((clip.components, 1 + holders))
+    records = [part for p in range(holders) for part in (densities[p], norms[p], scores[p])]
+    constants = np.array(clip.inverse_square), np.array(clip.slack if slack is None else slack)
+    alone = _alone(holders, clip.arithmetic, secure.lax.rsqrt)
+    return np.asarray(alone(*constants, pi, *records))
 
-    def one(*record: jax.Array) -> jax.Array:
+
+@lru_cache
+def _alone(holders: int, arithmetic: Arithmetic, rsqrt: object) -> Callable[..., jax.Array]:
+    """One function for all thresholds, compiled once per shape. (`rsqrt` is what the module under test uses now.)"""
+
+    def step(inverse_square: jax.Array, slack: jax.Array, *arrays: jax.Array) -> tuple[jax.Array]:
+        options = {"holders": holders, "dense": (1,) * holders, "centre": (), "output_scale": 1.0}
+        return secure.gradient_step(*arrays, inverse_square=inverse_square, slack=slack, **options)  # type: ignore[arg-type]
+
+    twin = fixed_point(step, arithmetic.field_bits, arithmetic.fraction_bits)
+
+    def one(inverse_square: jax.Array, slack: jax.Array, pi: jax.Array, *record: jax.Array) -> jax.Array:
         arrays: list[jax.Array] = []
         for p in range(holders):
             e, w, u = record[3 * p : 3 * p + 3]
-            arrays += [e[None], w[None], u[None, :, None], noise]
-        return jnp.linalg.norm(twin(*arrays, pi)[0])
+            arrays += [e[None], w[None], u[None, :, None], jnp.zeros((pi.shape[0], 1 + holders))]
+        return jnp.linalg.norm(twin(inverse_square, slack, *arrays, pi)[0])
 
-    records = [part for p in range(holders) for part in (densities[p], norms[p], scores[p])]
-    return np.asarray(jax.jit(jax.vmap(one))(*records))
+    return jax.jit(jax.vmap(one, in_axes=(None, None, None, *[0] * (3 * holders))))
 
 
 BOUNDS = [(c, p, a) for c in (2.0, 1.0, 0.5, 0.2) for p in (2, 3, 5) for a in (WIDE, NARROW)]
@@ -167,10 +170,10 @@ def float_step(packing: Packing, values: list[np.ndarray], theta: np.ndarray, th
 @pytest.mark.parametrize("threshold", [1e3, 1.0])
 def test_the_step_is_the_models_clipped_gradient(threshold: float, missing: bool) -> None:
     packing, rng = mixed(3), np.random.default_rng(5)
-    values = mixed_records(packing, 200, rng, missing=0.3 if missing else 0.0)
+    values = mixed_records(packing, 60, rng, missing=0.3 if missing else 0.0)
     theta = np.round(rng.normal(size=packing.shape) * 2.0**20) / 2.0**20
     found = run_step(packing, values, theta, threshold, missing=missing)
-    # grad A and pi are on the grid 2^-20: up to 200 records times that; and C' is 1e-4 below C.
+    # grad A and pi are on the grid 2^-20: up to 60 records times that; and C' is 1e-4 below C.
     np.testing.assert_allclose(found, float_step(packing, values, theta, threshold), rtol=2e-4, atol=2e-3)
 
 
@@ -179,23 +182,35 @@ def test_three_holders_are_two_with_the_columns_moved() -> None:
     families = Categorical(3), Beta(), Categorical(4)
     three = layout(3, {"a": families[:1], "b": families[1:2], "c": families[2:]})
     two = layout(3, {"a": families[:2], "b": families[2:]})
-    values, theta = mixed_records(three, 100, rng), rng.normal(size=three.shape)
+    values, theta = mixed_records(three, 60, rng), rng.normal(size=three.shape)
     np.testing.assert_allclose(run_step(three, values, theta, 1.0), run_step(two, values, theta, 1.0), atol=1e-3)
 
 
-def test_the_dense_path_is_the_linear_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    packing, rng = mixed(3), np.random.default_rng(7)
-    values, theta = mixed_records(packing, 150, rng), rng.normal(size=packing.shape)
-    linear = run_step(packing, values, theta, 1.0)
-    monkeypatch.setattr(Layout, "dense", property(lambda self: self.holder == "b"))
-    np.testing.assert_allclose(run_step(packing, values, theta, 1.0), linear, atol=2e-3)
-    monkeypatch.setattr(Layout, "dense", property(lambda self: True))
-    np.testing.assert_allclose(run_step(packing, values, theta, 1.0), linear, atol=2e-3)
+def test_the_dense_path_is_the_linear_one() -> None:
+    """A Beta without statistics, at one holder and at both, against the built-in one."""
+    rng = np.random.default_rng(7)
+    packings = [
+        layout(3, {"a": (one, Categorical(4)), "b": (other, Categorical(3))})
+        for one, other in ((Beta(), Beta()), (Beta(), Opaque()), (Opaque(), Opaque()))
+    ]
+    values, theta = mixed_records(packings[0], 60, rng), rng.normal(size=packings[0].shape)
+    linear, half, whole = (run_step(packing, values, theta, 1.0) for packing in packings)
+    np.testing.assert_allclose(half, linear, atol=2e-3)
+    np.testing.assert_allclose(whole, linear, atol=2e-3)
+
+
+@pytest.mark.parametrize("missing", [False, True], ids=["complete", "marginal"])
+def test_a_jacobian_that_is_a_matrix_is_applied(missing: bool) -> None:
+    packing, rng = layout(3, {"a": (Turned(), Categorical(2)), "b": (Beta(),)}), np.random.default_rng(12)
+    values = mixed_records(packing, 60, rng, missing=0.3 if missing else 0.0)
+    theta = np.round(rng.normal(size=packing.shape) * 2.0**20) / 2.0**20
+    found = run_step(packing, values, theta, 1.0, missing=missing)
+    np.testing.assert_allclose(found, float_step(packing, values, theta, 1.0), rtol=2e-4, atol=2e-3)
 
 
 @pytest.mark.parametrize("arithmetic", [WIDE, NARROW], ids=["f40", "f18"])
 def test_padding_contributes_exactly_nothing(arithmetic: Arithmetic) -> None:
-    packing, rng = mixed(4), np.random.default_rng(8)
+    packing, rng = mixed(3), np.random.default_rng(8)
     values, theta = mixed_records(packing, 60, rng), rng.normal(size=packing.shape)
     rows = np.arange(40)
     padded = np.concatenate([rows, np.full(17, -1)])
@@ -205,7 +220,7 @@ def test_padding_contributes_exactly_nothing(arithmetic: Arithmetic) -> None:
 
 def test_noise_of_every_holder_is_added_once_and_exactly() -> None:
     packing, rng = mixed(3), np.random.default_rng(9)
-    values, theta = mixed_records(packing, 30, rng), rng.normal(size=packing.shape)
+    values, theta = mixed_records(packing, 60, rng), rng.normal(size=packing.shape)
     noise = [rng.integers(-(2**36), 2**36, packing.shape) * 2.0**-40 for _ in range(2)]
     silent = run_step(packing, values, theta, 1.0)
     assert np.array_equal(run_step(packing, values, theta, 1.0, noise=noise) - silent, noise[0] + noise[1])
@@ -213,7 +228,7 @@ def test_noise_of_every_holder_is_added_once_and_exactly() -> None:
 
 def test_sums_are_cut_to_the_output_grid() -> None:
     packing, rng = mixed(3), np.random.default_rng(10)
-    values, theta = mixed_records(packing, 30, rng), rng.normal(size=packing.shape)
+    values, theta = mixed_records(packing, 60, rng), rng.normal(size=packing.shape)
     whole, cut = (run_step(packing, values, theta, 1.0, output_scale=scale) for scale in (1.0, 2.0**-10))
     assert np.array_equal(cut * 2.0**40, np.floor(whole * 2.0**30))  # integers in units of 2^-30
 

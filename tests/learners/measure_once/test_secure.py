@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax.experimental import enable_x64
+
 from vertwin.engine.fixed_point import fixed_point
 from vertwin.learners.measure_once.secure import GRID, field_bits, pair_tables
 

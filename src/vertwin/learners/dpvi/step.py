@@ -7,6 +7,7 @@ times (302 times for 100 of 30,162 rows).
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
@@ -35,6 +36,7 @@ class State(NamedTuple):
 
     posterior: MeanField
     optimiser: optax.OptState
+    step: int
 
 
 class Schedule(NamedTuple):
@@ -44,10 +46,16 @@ class Schedule(NamedTuple):
     step_size: float
     decay: Decay
 
-    def adam(self) -> optax.GradientTransformation:
-        cosine = self.decay == "cosine"
-        rate = optax.cosine_decay_schedule(self.step_size, self.steps) if cosine else self.step_size
-        return optax.adam(rate, b2=SQUARED_GRADIENT_MEMORY)
+    def at(self, step: int) -> float:
+        """The step size of one step, counted from 0."""
+        match self.decay:
+            case "cosine":
+                return self.step_size * 0.5 * (1.0 + math.cos(math.pi * step / self.steps))
+            case "none":
+                return self.step_size
+
+
+_ADAM: Final = optax.scale_by_adam(b2=SQUARED_GRADIENT_MEMORY)
 
 
 class Ascent:
@@ -65,26 +73,28 @@ class Ascent:
         """Means around 0, where every family is as flat as its prior; `rng` is public randomness."""
         mean = jnp.asarray(INITIAL_SPREAD * rng.normal(size=self._packing.shape))
         first = MeanField(mean, jnp.full(self._packing.shape, INITIAL_LOG_SCALE))
-        return State(first, self._schedule.adam().init(first))
+        return State(first, _ADAM.init(first), 0)
 
     def sample(self, state: State, eta: np.ndarray) -> np.ndarray:
         return np.asarray(_sample(state.posterior, eta))
 
     def advance(self, state: State, revealed: np.ndarray, theta: np.ndarray, eta: np.ndarray) -> State:
         """One step. `theta` is the point at which the parties computed: the sample, as broadcast."""
-        return _advance(
-            state,
+        last, optimiser = _advance(
+            state.posterior,
+            state.optimiser,
             revealed,
             theta,
             eta,
+            self._schedule.at(state.step),
+            self._fraction,
             packing=self._packing,
-            schedule=self._schedule,
-            fraction=self._fraction,
         )
+        return State(last, optimiser, state.step + 1)
 
 
 def elbo_gradient(
-    packing: Packing, current: MeanField, revealed: Array, theta: Array, eta: Array, fraction: float
+    packing: Packing, current: MeanField, revealed: Array, theta: Array, eta: Array, fraction: float | Array
 ) -> MeanField:
     """The noisy gradient of the ELBO for mean and log scale: data term over q, then prior, then entropy."""
     data = revealed / public_scales(packing, theta) / fraction
@@ -95,21 +105,21 @@ def elbo_gradient(
 _sample = jax.jit(posterior.sample)
 
 
-@partial(jax.jit, static_argnames=("packing", "schedule", "fraction"))
+@partial(jax.jit, static_argnames="packing")
 def _advance(
-    state: State,
+    current: MeanField,
+    optimiser: optax.OptState,
     revealed: Array,
     theta: Array,
     eta: Array,
+    rate: float,
+    fraction: float,
     *,
     packing: Packing,
-    schedule: Schedule,
-    fraction: float,
-) -> State:
-    gradient = elbo_gradient(packing, state.posterior, revealed, theta, eta, fraction)
-    downhill = jax.tree.map(jnp.negative, gradient)
-    updates, optimiser = schedule.adam().update(downhill, state.optimiser)
+) -> tuple[MeanField, optax.OptState]:
+    gradient = elbo_gradient(packing, current, revealed, theta, eta, fraction)
+    updates, optimiser = _ADAM.update(gradient, optimiser)
     assert isinstance(updates, MeanField)
-    mean = state.posterior.mean + updates.mean
-    log_scale = state.posterior.log_scale + LOG_SCALE_PACE * updates.log_scale
-    return State(MeanField(mean, log_scale), optimiser)
+    mean = current.mean + rate * updates.mean
+    log_scale = current.log_scale + LOG_SCALE_PACE * rate * updates.log_scale
+    return MeanField(mean, log_scale), optimiser
