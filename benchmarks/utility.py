@@ -138,8 +138,10 @@ def full_batch_sigma(epsilon: float, delta: float, adjacency: str, steps: int) -
 def measure(choice: Choice, data: adult.Adult, run: int) -> dict[str, float | None]:
     """One run: rehearse, then everything that is measured of the release."""
     import vertwin
+    from vertwin.agreement import refuse_unbuilt
 
     agreement = agreement_for(choice)
+    refuse_unbuilt(agreement)  # what a file could not ask for is not measured either
     tables = {
         party.name: data.train.select([column.name for column in agreement.columns_of(party.name)])
         for party in agreement.holders

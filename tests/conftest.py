@@ -1,4 +1,4 @@
-"""What all tests share: one SPU session per protocol for a whole test run, and functions that run parties as threads."""
+"""What all tests share: one SPU session per protocol for a whole test run, and running parties as threads."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from vertwin.errors import CODES, Fault, Faults, UserError, user_error
 
 TESTS = Path(__file__).parent

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-
 import pytest
+
 from vertwin.cli import main, program
 from vertwin.engine import spu as engine
 

@@ -18,7 +18,6 @@ from vertwin.model.families.bernoulli import Bernoulli
 from vertwin.model.families.beta import EDGE, LEAST
 from vertwin.model.families.categorical import Categorical
 
-
 log_density = jax.jit(mixture.log_density, static_argnums=0)
 responsibilities = jax.jit(mixture.responsibilities, static_argnums=0)
 record_gradient = jax.jit(mixture.record_gradient, static_argnums=0)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from conftest import in_threads
+
 from vertwin import agreement as agreements
 from vertwin.errors import UserError
 from vertwin.planning import compare, plan

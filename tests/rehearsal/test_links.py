@@ -63,7 +63,7 @@ def test_a_peer_that_is_gone_is_named(pair):
 
 
 def test_a_peer_that_is_silent_is_named_and_one_that_beats_is_not(pair, monkeypatch):
-    clinic, insurer = pair
+    insurer = pair[1]
     insurer._heard["clinic"] -= links.SILENCE_SECONDS - 1
     insurer.check()
     insurer._heard["clinic"] -= 2

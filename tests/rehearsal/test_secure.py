@@ -10,10 +10,12 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from unsafe_entropy import UnsafeSeededEntropy
+
 from vertwin import agreement as agreements
 from vertwin import rehearsal
 from vertwin.errors import UserError
@@ -58,7 +60,7 @@ def test_three_holders_measure_once_with_three_secure_products():
 
 
 class Recorded(secure._Party):
-    started: list[Recorded] = []
+    started: ClassVar[list[Recorded]] = []
 
     def __init__(self, name, assignment):
         super().__init__(name, assignment)
@@ -81,7 +83,7 @@ def test_a_party_killed_in_mid_run_is_one_clear_error_and_leaves_nothing(town, r
     before = rehearsal_folders()
 
     def progress(party, stage, done, note):
-        if party == "clinic" and stage == "secure product" and done == 0.0:
+        if party == "clinic" and stage == "product" and done == 0.0:
             insurer = next(process for process in recorded if process.name == "insurer")
             os.kill(insurer.process.pid, fault)
 
@@ -117,7 +119,7 @@ def children_of(process: int) -> set[int]:
 def in_the_product(process) -> set[int]:
     """Wait until the parties and their engines are at work: two parties, two engines."""
     for line in process.stderr:
-        if "secure product" in line:
+        if "product: with" in line:
             break
     deadline = time.monotonic() + 20
     while len(children := children_of(process.pid)) < 4 and time.monotonic() < deadline:
@@ -134,6 +136,7 @@ def test_ctrl_c_ends_every_process(tmp_path):
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == 130
     assert "interrupted" in process.stderr.read()
+    process.stderr.close()
     deadline = time.monotonic() + 10
     while any(alive(child) for child in children) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -148,6 +151,7 @@ def test_processes_do_not_outlive_a_coordinator_that_is_killed(tmp_path):
     children = in_the_product(process)
     process.kill()
     process.wait(10)
+    process.stderr.close()
     deadline = time.monotonic() + 10
     while any(alive(child) for child in children) and time.monotonic() < deadline:
         time.sleep(0.1)

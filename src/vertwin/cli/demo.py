@@ -14,7 +14,8 @@ from vertwin.errors import Faults
 TWIN_ROWS = 20_000
 REAL = """\
 What is real here: every party is a process of its own that reads its own table; what they compute together is
-computed on shares, by the SPU engine under {protocol}; the noise comes from the operating system and is exact.
+computed on shares, by the SPU engine under {protocol};
+the noise comes from the operating system and is exact.
 What is not: one person started all of them on one machine, so the release is watermarked as a rehearsal."""
 PROTOCOLS = {"cheetah": "the Cheetah protocol, between two", "aby3": "the ABY3 protocol, with a helper as third"}
 
@@ -47,12 +48,9 @@ def demo(
         file.write_text(terms_text, encoding="utf-8")
 
     rows = made.clinic_aligned.num_rows
-    screen.note(
-        f"A clinic ({len(terms.columns_of('clinic'))} columns) and an insurer ({len(terms.columns_of('insurer'))}"
-    )
-    screen.note(
-        f"columns) know different things about the same {rows} people of a town. Neither shows the other a row."
-    )
+    clinic, insurer = (len(terms.columns_of(name)) for name in ("clinic", "insurer"))
+    screen.note(f"A clinic ({clinic} columns) and an insurer ({insurer} columns) know different things about the same")
+    screen.note(f"{rows} people of a made-up town. Neither shows the other a row.")
     screen.note(REAL.format(protocol=PROTOCOLS[terms.protocol]))
     screen.note("")
     sources = {name: str(out / "data" / f"{name}.parquet") for name in made.aligned}
@@ -69,7 +67,8 @@ def demo(
     screen.say(f"The files, in {out}:")
     screen.say("  town.vertwin    the release: noisy tables, twin, agreement (a rehearsal's: watermarked, not signed)")
     screen.say(
-        f"  twin.parquet    {TWIN_ROWS} synthetic people; more: vertwin sample {targets['town.vertwin']} -n 1000000 -o t.csv"
+        f"  twin.parquet    {TWIN_ROWS} synthetic people; for more: "
+        f"vertwin sample {targets['town.vertwin']} -n 1000000 -o more.csv"
     )
     screen.say("  kept.png        what the twin kept, as a picture; kept.txt: as a table; kept.svg: to print")
     screen.say(

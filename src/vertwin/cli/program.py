@@ -46,6 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status. Nothing but this function decides it."""
     try:
         status = app(args=None if arguments is None else list(arguments), prog_name="vertwin", standalone_mode=False)
+        if status == INTERRUPTED:
+            raise KeyboardInterrupt
         return status if isinstance(status, int) else 0
     except UserError as error:
         screen.complain(error)

@@ -25,8 +25,9 @@ def rehearse(
     target = output or Path(f"{terms.name}.vertwin")
     from vertwin import rehearsal  # JAX and what comes with it: not before the agreement could be read
     from vertwin.release import write_release
+    from vertwin.release.files import refuse_existing
 
-    rehearsal.check_output(target, force)
+    refuse_existing(target, force)  # before minutes of computing, not after
     content = rehearsal.run(terms, sources, secure=secure, progress=screen.News())
     write_release(target, content, force=force)
     screen.viewers(content.statement)

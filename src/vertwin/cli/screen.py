@@ -68,7 +68,7 @@ def viewers(statement: Statement) -> None:
     if not statement.promises:
         say(statement.text)
         return
-    table = Table(title="Privacy: what each viewer could learn about one person's values", title_justify="left")
+    table = Table(title="privacy of one person's values, by viewer", title_justify="left")
     for heading in ("viewer", "epsilon", "delta", "adjacency"):
         table.add_column(heading, justify="left" if heading in ("viewer", "adjacency") else "right")
     for promise in statement.promises:

@@ -62,7 +62,7 @@ def test_a_conjugate_models_posterior_is_found(batch: int | None) -> None:
     agreement = agreement_of(
         {"clinic": (yes_no("a", "clinic"),), "insurer": (yes_no("b", "insurer"),)},
         components=1,
-        steps=2000,
+        steps=1500,
         batch=batch,
         step_size=0.1,
         **SILENT,

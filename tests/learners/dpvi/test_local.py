@@ -55,11 +55,11 @@ def test_den_is_not_zero_where_some_component_reaches_the_threshold_everywhere(
     assert product == 0
 
 
-@pytest.mark.parametrize("holders", [2, 3, 5])
+@pytest.mark.parametrize("holders", [2, 5])
 def test_loop_and_exact_shift_give_equal_gradients(holders: int) -> None:
     """Where den stays well above the slack: with five holders the loop leaves a row's product at 2^-35 if it may."""
     packing = layout(3, {f"h{p}": (Categorical(4),) for p in range(holders)})
-    rng, spread = np.random.default_rng(holders), {2: 2.0, 3: 1.0, 5: 0.3}[holders]
+    rng, spread = np.random.default_rng(holders), {2: 2.0, 5: 0.3}[holders]
     values, theta = mixed_records(packing, 60, rng), spread * rng.normal(size=packing.shape)
     exact = run_step(packing, values, theta, 1.0)
     loop = run_step(packing, values, theta, 1.0, normalise="loop")

@@ -36,7 +36,7 @@ def normalising_threshold(fraction_bits: int, holders: int) -> float:
     return (math.log(2 * holders + 1) - fraction_bits * math.log(2)) / holders
 
 
-def normalise_by_loop(log_density: Array, threshold: float, constant: float = LOOP_CONSTANT) -> Array:
+def normalise_by_loop(log_density: Array, threshold: float | Array, constant: float = LOOP_CONSTANT) -> Array:
     """Algorithm 4 as written: while a row's maximum is below t, add c to the row. COST: (t - maximum) / c rounds."""
 
     def low(state: Array) -> Array:
@@ -88,16 +88,13 @@ class LocalPart:
         self._values = tuple(np.asarray(x) for x in values)
         self.rows = len(self._values[0])
         self._statistics = None if layout.dense else self._fixed_statistics()
-        threshold = normalising_threshold(clip.arithmetic.fraction_bits, holders) if normalise == "loop" else None
-        self._compute = partial(
-            _local_step,
-            layout=layout,
-            ulp=self._ulp,
-            holds_weights=holds_weights,
-            log_total_at_most=math.log(clip.total_at_most),
-            threshold=threshold,
-        )
         self._limit = layout.score_squared
+        self._columns = slice(layout.blocks[0].start, layout.blocks[-1].stop)  # of theta
+        self._relative = layout.relative
+        self._holds_weights = holds_weights
+        self._log_total_at_most = math.log(clip.total_at_most)
+        loop = normalise == "loop"
+        self._threshold = normalising_threshold(clip.arithmetic.fraction_bits, holders) if loop else None
 
     def __repr__(self) -> str:
         return f"LocalPart({len(self._layout.blocks)} columns, rows hidden)"
@@ -118,38 +115,48 @@ class LocalPart:
         rows = np.where(real, batch, 0)
         values = tuple(x[rows] for x in self._values)
         statistics = None if self._statistics is None else self._statistics[rows] * real[:, None]
-        densities, norms, scores = self._compute(
-            parameters.theta, values, real, statistics, parameters.jacobians[holder], parameters.means[holder]
+        densities, norms, scores = _local_step(
+            parameters.theta[:, self._columns],
+            parameters.theta[:, 0] if self._holds_weights else None,
+            values,
+            real,
+            statistics,
+            parameters.jacobians[holder],
+            parameters.means[holder],
+            self._log_total_at_most,
+            self._threshold,
+            layout=self._relative,
+            ulp=self._ulp,
         )
         norms = np.asarray(norms)
         assert float(norms.max(initial=0.0)) <= self._limit, "a score passes its family's declared bound"
         return Prepared(np.asarray(densities), norms, np.asarray(scores) if statistics is None else statistics)
 
 
-@partial(jax.jit, static_argnames=("layout", "ulp", "holds_weights", "log_total_at_most", "threshold"))
+@partial(jax.jit, static_argnames=("layout", "ulp"))
 def _local_step(
-    theta: Array,
+    psi: Array,
+    weight_logits: Array | None,
     values: tuple[Array, ...],
     real: Array,
     statistics: Array | None,
     jacobian: Array | None,
     mean: Array | None,
+    log_total_at_most: float | Array,
+    threshold: float | Array | None,
     *,
     layout: Layout,
     ulp: float,
-    holds_weights: bool,
-    log_total_at_most: float,
-    threshold: float | None,
 ) -> tuple[Array, Array, Array | None]:
     """Densities, squared norms of the scores and, on the dense path, the scores."""
-    log_density = component_log_density(layout.blocks, values, theta)
-    if holds_weights:
-        log_density = log_density + simplex.log_weights(theta[:, 0])
-    densities = jnp.exp(_normalised(log_density, threshold, log_total_at_most if holds_weights else None))
-    densities = floor_to_grid(densities, ulp) * real[:, None]
+    log_density = component_log_density(layout.blocks, values, psi)
+    if weight_logits is not None:
+        log_density = log_density + simplex.log_weights(weight_logits)
+    shifted = _normalised(log_density, threshold, None if weight_logits is None else log_total_at_most)
+    densities = floor_to_grid(jnp.exp(shifted), ulp) * real[:, None]
     if statistics is None:
         scores = jnp.concatenate(
-            [block.family.bounded_score(x, block.of(theta)) for block, x in zip(layout.blocks, values, strict=True)],
+            [block.family.bounded_score(x, block.of(psi)) for block, x in zip(layout.blocks, values, strict=True)],
             axis=2,
         )
         # Towards zero, so that rounding never lengthens a score.
@@ -161,7 +168,7 @@ def _local_step(
     return densities, _upper_squares(squares, ulp) * real[:, None], None
 
 
-def _normalised(log_density: Array, threshold: float | None, log_total_at_most: float | None) -> Array:
+def _normalised(log_density: Array, threshold: float | Array | None, log_total_at_most: float | Array | None) -> Array:
     """Rows shifted so that every density lies in (0, 1] and, at the holder of pi, their sum below its limit."""
     if threshold is None:
         shifted = normalise_by_maximum(log_density)
@@ -177,24 +184,25 @@ def _normalised(log_density: Array, threshold: float | None, log_total_at_most: 
 
 def _linear_squares(statistics: Array, jacobian: Array, mean: Array, layout: Layout) -> Array:
     """|J_k (t - grad A_k)|^2 over the columns that are present, (B, K), by products instead of B x K x D numbers."""
-    width = layout.statistics
-    present = _presence(statistics, layout)
-    t = statistics[:, :width]
+    t = statistics[:, : layout.statistics]
     if jacobian.ndim == 3:
-        centred = t[:, None, :] - mean * present[:, None, :]
+        centred = t[:, None, :] - mean * _presence(statistics, layout)[:, None, :]
         return jnp.sum(jnp.einsum("kud,bkd->bku", jacobian, centred) ** 2, axis=2)
     squared = jacobian**2
-    positive = (t**2) @ squared.T + (present**2) @ (squared * mean**2).T
+    positive = (t**2) @ squared.T
+    if any(layout.can_be_missing):
+        positive = positive + _presence(statistics, layout) @ (squared * mean**2).T
+    else:
+        positive = positive + jnp.sum(squared * mean**2, axis=1)
     # The difference may cancel: float64's error is relative to the terms, not to what is left of them.
     return positive * (1.0 + 2.0**-46) - 2.0 * t @ (squared * mean).T
 
 
 def _presence(statistics: Array, layout: Layout) -> Array:
     """Per record and statistic: 1 where its column is not missing."""
-    width = layout.statistics
-    index = [width + base - 1 for base in layout.centre]
-    always = jnp.asarray([base == 0 for base in layout.centre])
-    return jnp.where(always, 1.0, statistics[:, jnp.asarray([max(i, 0) for i in index])])
+    bases = np.asarray(layout.centre)
+    columns = statistics[:, np.maximum(layout.statistics + bases - 1, 0)]
+    return jnp.where(bases == 0, 1.0, columns)
 
 
 def _upper_squares(squares: Array, ulp: float) -> Array:

@@ -8,7 +8,7 @@ last bit, and a public number that differs between nodes turns their shares into
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -42,6 +42,13 @@ class Layout:
     holder: str
     blocks: tuple[Block, ...]
     can_be_missing: tuple[bool, ...]  # per block: a value may be missing and say nothing
+
+    @property
+    def relative(self) -> Layout:
+        """The same without names, theta's columns counted from its own first one: what compiled code depends on."""
+        first = self.blocks[0].start
+        blocks = [Block("", "", block.family, block.start - first, block.stop - first) for block in self.blocks]
+        return Layout("", tuple(blocks), self.can_be_missing)
 
     @property
     def dense(self) -> bool:
@@ -105,6 +112,7 @@ class Codec:
 
     def __init__(self, packing: Packing, layouts: tuple[Layout, ...], fraction_bits: int) -> None:
         self._layouts = layouts
+        self._relative = tuple(replace(layout.relative, can_be_missing=()) for layout in layouts)
         self._bits = min(GRID_BITS, fraction_bits)
         shapes: list[tuple[int, ...]] = [packing.shape, (packing.components,)]
         for layout in layouts:
@@ -119,7 +127,7 @@ class Codec:
             raise user_error("E757", "a parameter of the model is no longer a finite number", "lower learner.step_size")
         return (
             np.concatenate(
-                [np.asarray(part).ravel() for part in _derive(theta, layouts=self._layouts, bits=self._bits)]
+                [np.asarray(part).ravel() for part in _derive(theta, layouts=self._relative, bits=self._bits)]
             )
             .astype("<i4")
             .tobytes()
@@ -153,27 +161,26 @@ def _derive(theta: Array, *, layouts: tuple[Layout, ...], bits: int) -> list[Arr
     whole = jnp.round(jnp.clip(theta, -LIMIT, LIMIT) * scale)
     rounded = whole / scale
     integers = [whole, jnp.round(simplex.weights(rounded[:, 0]) * scale)]
+    start = 1
     for layout in layouts:
+        psi = rounded[:, start : start + layout.parameters]
+        start += layout.parameters
         if layout.dense:
             continue
+        pairs = zip(layout.exponential, layout.blocks, strict=True)
+        maps = [family.bounded_linear_map(block.of(psi)) for family, block in pairs]
         # Towards zero for a diagonal J: a score is not lengthened by it.
-        integers.append(jnp.trunc(_joined_jacobian(layout, rounded) * scale))
-        means = [
-            f.bounded_linear_map(b.of(rounded)).mean for f, b in zip(layout.exponential, layout.blocks, strict=True)
-        ]
-        integers.append(jnp.round(jnp.clip(jnp.concatenate(means, axis=1), -LIMIT, LIMIT) * scale))
+        integers.append(jnp.trunc(_joined([map_.jacobian for map_ in maps], layout) * scale))
+        means = jnp.concatenate([map_.mean for map_ in maps], axis=1)
+        integers.append(jnp.round(jnp.clip(means, -LIMIT, LIMIT) * scale))
     return integers
 
 
-def _joined_jacobian(layout: Layout, theta: Array) -> Array:
+def _joined(jacobians: list[Array], layout: Layout) -> Array:
     """All of a holder's J in one array: one row of factors, or one block-diagonal matrix per component."""
-    jacobians = [
-        family.bounded_linear_map(block.of(theta)).jacobian
-        for family, block in zip(layout.exponential, layout.blocks, strict=True)
-    ]
     if layout.diagonal:
         return jnp.concatenate(jacobians, axis=1)
-    joined = jnp.zeros((theta.shape[0], layout.parameters, layout.statistics))
+    joined = jnp.zeros((jacobians[0].shape[0], layout.parameters, layout.statistics))
     row = column = 0
     for jacobian in jacobians:
         if jacobian.ndim == 2:

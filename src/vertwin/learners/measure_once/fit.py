@@ -30,7 +30,7 @@ from vertwin.learners.measure_once.fit_thinning import thinned
 COMPONENTS: Final = 100  # of one restart, where the options name no number
 LEAST_PULL, LARGEST_PULL = 25.0, 4000.0  # pseudo-counts between which the rule looks
 _SLACK: Final = 1.1  # of the misfit that even LEAST_PULL leaves, where the mixture cannot reach that of the noise
-_HALVINGS: Final = 5  # of log R, then one interpolation
+_HALVINGS: Final = 4  # of log R, then one interpolation
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def fit(
     options = options or FitOptions()
     components = options.components or COMPONENTS
     objective = Objective(tables)
-    planned = options.restarts + (_HALVINGS + 2 if options.pseudo_counts is None else 0)
+    planned = options.restarts + (_HALVINGS + 1 if options.pseudo_counts is None else 0)
     done = 0
 
     def one(target: Objective, pull: float, stream: int, steps: int = options.steps) -> NDArray[np.floating]:

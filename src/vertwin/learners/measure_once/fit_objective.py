@@ -46,11 +46,12 @@ class Objective:
             for at, values in (((here, there), counts), ((there, here), counts.T)):
                 precision[at] = n * n / tables.variances[a, b]
                 target[at] = values / n
-        for name, shares in margins(tables).items():
+        for name, counts in tables.one_way.items():
             n, here = rows[name,], self.slices[name]
             one_precision[here] = n * n / tables.variances[name,]
-            one_target[here] = tables.one_way[name] / n
-            margin[here] = shares
+            one_target[here] = counts / n
+        for name, shares in margins(tables).items():
+            margin[self.slices[name]] = shares
         self.dtype = np.dtype(dtype)
         self.precision, self.target = precision.astype(dtype), target.astype(dtype)
         self.one_precision, self.one_target = one_precision.astype(dtype), one_target.astype(dtype)

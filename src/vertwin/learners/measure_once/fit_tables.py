@@ -21,9 +21,9 @@ Columns = tuple[str, ...]
 class NoisyTables:
     """Counts with Gaussian noise: one-way tables by column, pair tables by (column, column), in counts.
 
-    `sizes` fixes the order of the columns; pairs are keyed in that order, and may be missing. `variances` is that of
-    one cell's noise, by the table's columns. `partial`: columns whose missing values are in no cell (`missing =
-    "marginal"`), so that a table with such a column has fewer rows than the others.
+    `sizes` fixes the order of the columns; pairs are keyed in that order. Not every table need be there, but each
+    column must be in one. `variances`: of one cell's noise, by the table's columns. `partial`: columns whose missing
+    values are in no cell (`missing = "marginal"`), so that a table with such a column counts fewer rows than others.
     """
 
     sizes: Mapping[str, int]
@@ -34,7 +34,7 @@ class NoisyTables:
 
     def __post_init__(self) -> None:
         order = list(self.sizes)
-        assert list(self.one_way) == order, "every column has a one-way table, in the order of the columns"
+        assert set(order) == {name for columns in self.all_columns for name in columns}, "a column in no table"
         for name, counts in self.one_way.items():
             assert counts.shape == (self.sizes[name],)
         for (a, b), counts in self.pairs.items():
@@ -58,6 +58,7 @@ def row_counts(tables: NoisyTables) -> dict[Columns, float]:
 
     Tables with the same partial columns count the same rows, so their totals are averaged by inverse variance. What
     remains is held to what is possible: no more rows than a part of the columns has, no fewer than must overlap.
+    One entry for each column alone too, whether its one-way table was measured or not.
     """
     weighted: dict[frozenset[str], list[float]] = {}
     for columns in tables.all_columns:
@@ -71,12 +72,13 @@ def row_counts(tables: NoisyTables) -> dict[Columns, float]:
     estimate[frozenset()] = whole
     for name in tables.partial:
         single = frozenset({name})
-        estimate[single] = min(whole, estimate[single])
+        estimate[single] = min(whole, estimate.get(single, max(n for key, n in estimate.items() if name in key)))
     for a, b in combinations(sorted(tables.partial), 2):
         both, rows_a, rows_b = frozenset({a, b}), estimate[frozenset({a})], estimate[frozenset({b})]
         if both in estimate:
             estimate[both] = max(1.0, rows_a + rows_b - whole, min(estimate[both], rows_a, rows_b))
-    return {columns: estimate[tables.partial.intersection(columns)] for columns in tables.all_columns}
+    wanted = (*((name,) for name in tables.sizes), *tables.pairs)
+    return {columns: estimate[tables.partial.intersection(columns)] for columns in wanted}
 
 
 def merged_margins(tables: NoisyTables) -> dict[str, tuple[Floats, float]]:
@@ -84,13 +86,16 @@ def merged_margins(tables: NoisyTables) -> dict[str, tuple[Floats, float]]:
     inverse variance. Pairs with a partial partner are left out: their margin is of other rows."""
     merged: dict[str, tuple[Floats, float]] = {}
     for name in tables.sizes:
-        precision = 1 / tables.variances[name,]
-        total = tables.one_way[name] * precision
+        total, precision = np.zeros(tables.sizes[name]), 0.0
+        if name in tables.one_way:
+            precision = 1 / tables.variances[name,]
+            total = tables.one_way[name] * precision
         for (a, b), counts in tables.pairs.items():
             if name in (a, b) and (b if name == a else a) not in tables.partial:
                 axis = 1 if name == a else 0
                 weight = 1 / (tables.variances[a, b] * counts.shape[axis])
                 total, precision = total + weight * counts.sum(axis=axis), precision + weight
+        assert precision > 0, "a column is measured with partial columns only"
         merged[name] = (total / precision, 1 / precision)
     return merged
 

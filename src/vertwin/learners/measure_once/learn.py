@@ -7,7 +7,6 @@ to the other holders, once; the first holder fits and sends the twin, which is a
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
 from itertools import combinations
 
 import numpy as np
@@ -122,12 +121,12 @@ def _cross_tables(encoded: EncodedTable, plan: Plan, session: Session, draw: _Dr
     )
     side = "a" if session.me == pair[0] else "b"
     one_hot = encoded.one_hot(0, session.rows)
-    session.progress("secure product", 0.0, f"with {other}: {session.rows} rows, {shape[0]} x {shape[1]} cells")
+    session.progress("product", 0.0, f"with {other}: {session.rows} rows, {shape[0]} x {shape[1]} cells")
     shares = session.engine.run(program, {f"one_hot_{side}": one_hot, f"noise_{side}": noise})
     receipt = session.receipt(shares, f"{len(blocks)} pair tables of {pair[0]} and {pair[1]}")
     opened = session.engine.reveal(shares, receipt, pair)
     assert opened is not None
-    session.progress("secure product", 1.0, f"with {other}: {len(blocks)} noisy tables opened")
+    session.progress("product", 1.0, f"with {other}: {len(blocks)} noisy tables opened")
     counts = np.asarray(opened[0]).astype(np.int64)
     return {key: counts[rows, cols].T if turned else counts[rows, cols] for key, (rows, cols, turned) in blocks.items()}
 
