@@ -45,6 +45,6 @@ adult: setup
 	@$(PY) benchmarks/adult.py --from "$(FROM)"
 
 clean:
-	@rm -rf .venv .venv-base-* build dist demo data/adult .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf .venv .venv-base-* build dist demo data/adult examples/*/data vertwin-demo .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@echo "left alone, since they hold keys and ledgers: $${XDG_STATE_HOME:-$$HOME/.local/state}/vertwin"

@@ -82,11 +82,8 @@ def agreement_for(choice: Choice) -> Agreement:
 
 
 def _measure_once(committed: Agreement, choice: Choice) -> Agreement:
-    from vertwin.agreement import Privacy, Targets
-
     learner: Any = replace(committed.learner, variances="equal", stages=choice.stages)
-    privacy = Privacy(choice.delta, choice.adjacency, Targets({"analyst": choice.epsilon}))  # pyright: ignore[reportArgumentType]
-    return replace(committed, learner=learner, privacy=privacy)
+    return replace(committed, learner=learner, privacy=_target(choice))
 
 
 def _dpvi_full_batch(committed: Agreement, choice: Choice) -> Agreement:
@@ -100,8 +97,8 @@ def _dpvi_full_batch(committed: Agreement, choice: Choice) -> Agreement:
         decay="cosine",
     )
     columns = tuple(replace(column, family=None) for column in committed.columns)
-    sigma = choice.sigma or full_batch_sigma(choice.epsilon, choice.delta, choice.adjacency, FULL_BATCH_STEPS)
-    return replace(committed, learner=learner, columns=columns, privacy=_noise(choice, sigma))
+    privacy = _noise(choice, choice.sigma) if choice.sigma else _target(choice)
+    return replace(committed, learner=learner, columns=columns, privacy=privacy)
 
 
 def _dpvi_as_in_the_paper(committed: Agreement, choice: Choice) -> Agreement:
@@ -117,22 +114,17 @@ def _dpvi_as_in_the_paper(committed: Agreement, choice: Choice) -> Agreement:
     return replace(committed, learner=learner, privacy=_noise(choice, choice.sigma or PAPER_SIGMA))
 
 
+def _target(choice: Choice) -> Any:
+    """The epsilon as a target for the analyst: the plan finds the noise, every slack of the arithmetic inside."""
+    from vertwin.agreement import Privacy, Targets
+
+    return Privacy(choice.delta, choice.adjacency, Targets({"analyst": choice.epsilon}))  # pyright: ignore[reportArgumentType]
+
+
 def _noise(choice: Choice, sigma: float) -> Any:
     from vertwin.agreement import Privacy
 
     return Privacy(choice.delta, choice.adjacency, sigma=sigma)  # pyright: ignore[reportArgumentType]
-
-
-def full_batch_sigma(epsilon: float, delta: float, adjacency: str, steps: int) -> float:
-    """Noise multiplier of full-batch steps towards the analyst: `steps` Gaussian releases, composed exactly.
-
-    A record's contribution is bounded by the clipping threshold: taking it away moves a sum by at most that,
-    replacing it by at most twice that.
-    """
-    from vertwin.privacy.closed_form import gaussian_mu
-
-    moved = {"add_remove": 1.0, "replace_one": 2.0}[adjacency]
-    return moved * math.sqrt(steps) / gaussian_mu(epsilon, delta)
 
 
 def measure(choice: Choice, data: adult.Adult, run: int) -> dict[str, float | None]:

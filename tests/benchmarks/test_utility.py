@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import utility
-from utility import Choice, agreement_for, full_batch_sigma, noise_sd, summary
+from utility import Choice, agreement_for, noise_sd, summary
 
 from vertwin.agreement import Dpvi, MeasureOnce
 from vertwin.errors import user_error
+from vertwin.planning import plan
 from vertwin.privacy.closed_form import gaussian_delta
 
 
@@ -34,7 +35,8 @@ def test_dpvi_at_its_best_is_categorical_and_full_batch() -> None:
     assert isinstance(agreement.learner, Dpvi)
     assert (agreement.learner.sampling, agreement.learner.steps, agreement.learner.components) == ("none", 100, 20)
     assert not any(column.family == "beta" for column in agreement.columns)
-    assert agreement.privacy.sigma == pytest.approx(2 * full_batch_sigma(1.0, 1e-5, "add_remove", 100))
+    assert dict(agreement.privacy.epsilon) == {"analyst": 1.0}
+    assert agreement.privacy.sigma is None
 
 
 def test_dpvi_as_in_the_paper_has_its_sizes_and_its_noise() -> None:
@@ -66,11 +68,9 @@ def test_settings_that_a_learner_does_not_have_are_refused() -> None:
 @pytest.mark.parametrize(("adjacency", "moved"), [("add_remove", 1.0), ("replace_one", 2.0)])
 def test_the_noise_of_full_batch_steps_gives_the_epsilon(adjacency: str, moved: float) -> None:
     """T releases, each moved by `moved` at noise sigma, are one that is moved by sqrt(T) as much."""
-    sigma = full_batch_sigma(1.0, 1e-5, adjacency, 100)
-    assert gaussian_delta(moved * math.sqrt(100) / sigma, 1.0) == pytest.approx(1e-5, rel=1e-3)
+    sigma = plan(agreement_for(Choice("dpvi", 1.0, adjacency)), 30_162).mechanism.sigma  # type: ignore[union-attr]
     assert gaussian_delta(moved * math.sqrt(100) / sigma, 1.0) <= 1e-5
-    if adjacency == "add_remove":
-        assert sigma == pytest.approx(10 * 3.7306, rel=1e-3)
+    assert gaussian_delta(moved * math.sqrt(100) / sigma, 1.0) == pytest.approx(1e-5, rel=0.01)
 
 
 def test_the_noise_of_a_cell_is_over_tables_of_two_columns() -> None:

@@ -216,7 +216,7 @@ class MeasureOnceTable(Table):
         None, description="components of the mixture; left out, a public rule chooses them from the noisy tables"
     )
     variances: Literal["best", "equal"] = Field("best", description='"best" or "equal"')
-    restarts: Annotated[Size, Field(le=limits.RESTARTS)] = Field(4, description="fits that the twin averages")
+    restarts: Annotated[Size, Field(le=limits.RESTARTS)] = Field(8, description="fits that the twin averages")
     stages: Annotated[Size, Field(le=2)] = Field(1, description="1, or 2: measure, look, measure again where it pays")
     noise: Literal["holders", "helper"] = Field("holders", description='who draws the noise: "holders" or "helper"')
 

@@ -105,7 +105,7 @@ class MeasureOnce:
 
     components: int | None = None  # None: chosen from the noisy tables by a public rule
     variances: Literal["best", "equal"] = "best"
-    restarts: int = 4
+    restarts: int = 8
     stages: Literal[1, 2] = 1
     noise: Literal["holders", "helper"] = "holders"
     kind: Literal["measure_once"] = "measure_once"

@@ -75,7 +75,7 @@ def test_row_counts_stay_possible_however_noisy() -> None:
     for seed in range(50):
         rows = row_counts(measured(codes, (4, 4, 4), 500.0, seed, partial=(0, 1)))
         assert min(rows.values()) >= 1
-        assert rows["c0", "c1"] <= min(rows["c0",], rows["c1",]) <= rows["c2",]
+        assert rows["c0", "c1"] <= min(rows["c0",], rows["c1",]) + 1e-6 and max(rows.values()) == rows["c2",]
 
 
 def test_margins_merge_by_inverse_variance() -> None:
@@ -128,7 +128,7 @@ def test_rare_categories_are_not_lifted_at_the_expense_of_common_ones() -> None:
         cut.append(clipped * 10_000 / clipped.sum())
     bias = abs(np.mean(ours, axis=0)[0] - 9000), abs(np.mean(cut, axis=0)[0] - 9000)
     error = np.mean(np.abs(np.array(ours) - truth)), np.mean(np.abs(np.array(cut) - truth))
-    assert bias[0] < 10 < 100 < bias[1]
+    assert bias[0] < 25 < 100 < bias[1]
     assert error[0] < 0.85 * error[1]
 
 

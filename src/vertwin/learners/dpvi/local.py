@@ -87,7 +87,6 @@ class LocalPart:
         self._ulp = clip.arithmetic.ulp
         self._values = tuple(np.asarray(x) for x in values)
         self.rows = len(self._values[0])
-        self._statistics = None if layout.dense else self._fixed_statistics()
         self._limit = layout.score_squared
         self._columns = slice(layout.blocks[0].start, layout.blocks[-1].stop)  # of theta
         self._relative = layout.relative
@@ -99,28 +98,16 @@ class LocalPart:
     def __repr__(self) -> str:
         return f"LocalPart({len(self._layout.blocks)} columns, rows hidden)"
 
-    def _fixed_statistics(self) -> np.ndarray:
-        """t(x) of every row, on the grid, and the presence columns: they never change during a run."""
-        parts: list[np.ndarray] = []
-        for family, x in zip(self._layout.exponential, self._values, strict=True):
-            parts.append(np.asarray(floor_to_grid(family.statistic(jnp.asarray(x)), self._ulp)))
-        for family, x, missing in zip(self._layout.exponential, self._values, self._layout.can_be_missing, strict=True):
-            if missing:
-                parts.append(np.asarray(~family.missing(jnp.asarray(x)), dtype=np.float64)[:, None])
-        return np.concatenate(parts, axis=1)
-
     def prepare(self, parameters: PublicParameters, holder: int, batch: np.ndarray) -> Prepared:
         """The inputs for the rows in `batch`; an index of -1 is padding and gives zeros throughout."""
         real = batch >= 0
         rows = np.where(real, batch, 0)
         values = tuple(x[rows] for x in self._values)
-        statistics = None if self._statistics is None else self._statistics[rows] * real[:, None]
-        densities, norms, scores = _local_step(
+        densities, norms, statistics = _local_step(
             parameters.theta[:, self._columns],
             parameters.theta[:, 0] if self._holds_weights else None,
             values,
             real,
-            statistics,
             parameters.jacobians[holder],
             parameters.means[holder],
             self._log_total_at_most,
@@ -130,7 +117,7 @@ class LocalPart:
         )
         norms = np.asarray(norms)
         assert float(norms.max(initial=0.0)) <= self._limit, "a score passes its family's declared bound"
-        return Prepared(np.asarray(densities), norms, np.asarray(scores) if statistics is None else statistics)
+        return Prepared(np.asarray(densities), norms, np.asarray(statistics))
 
 
 @partial(jax.jit, static_argnames=("layout", "ulp"))
@@ -139,7 +126,6 @@ def _local_step(
     weight_logits: Array | None,
     values: tuple[Array, ...],
     real: Array,
-    statistics: Array | None,
     jacobian: Array | None,
     mean: Array | None,
     log_total_at_most: float | Array,
@@ -147,25 +133,33 @@ def _local_step(
     *,
     layout: Layout,
     ulp: float,
-) -> tuple[Array, Array, Array | None]:
-    """Densities, squared norms of the scores and, on the dense path, the scores."""
+) -> tuple[Array, Array, Array]:
+    """Densities, squared norms of the scores, and statistics or, on the dense path, the scores themselves."""
     log_density = component_log_density(layout.blocks, values, psi)
     if weight_logits is not None:
         log_density = log_density + simplex.log_weights(weight_logits)
     shifted = _normalised(log_density, threshold, None if weight_logits is None else log_total_at_most)
     densities = floor_to_grid(jnp.exp(shifted), ulp) * real[:, None]
-    if statistics is None:
-        scores = jnp.concatenate(
-            [block.family.bounded_score(x, block.of(psi)) for block, x in zip(layout.blocks, values, strict=True)],
-            axis=2,
-        )
+    if layout.dense:
+        pairs = zip(layout.blocks, values, strict=True)
+        scores = jnp.concatenate([block.family.bounded_score(x, block.of(psi)) for block, x in pairs], axis=2)
         # Towards zero, so that rounding never lengthens a score.
         scores = jnp.trunc(scores / ulp) * ulp * real[:, None, None]
         return densities, _upper_squares(jnp.sum(scores**2, axis=2), ulp), scores
     assert jacobian is not None
     assert mean is not None
+    statistics = _statistics(values, layout, ulp) * real[:, None]
     squares = _linear_squares(statistics, jacobian, mean, layout)
-    return densities, _upper_squares(squares, ulp) * real[:, None], None
+    return densities, _upper_squares(squares, ulp) * real[:, None], statistics
+
+
+def _statistics(values: tuple[Array, ...], layout: Layout, ulp: float) -> Array:
+    """t(x) of the rows of a batch, on the grid, then the presence columns. Made anew for each batch: one-hot columns
+    of a whole table would take forty times its codes."""
+    columns = list(zip(layout.exponential, values, layout.can_be_missing, strict=True))
+    parts = [floor_to_grid(family.statistic(x), ulp) for family, x, _ in columns]
+    parts += [jnp.where(family.missing(x), 0.0, 1.0)[:, None] for family, x, missing in columns if missing]
+    return jnp.concatenate(parts, axis=1)
 
 
 def _normalised(log_density: Array, threshold: float | Array | None, log_total_at_most: float | Array | None) -> Array:

@@ -53,6 +53,7 @@ class Schedule(NamedTuple):
                 return self.step_size * 0.5 * (1.0 + math.cos(math.pi * step / self.steps))
             case "none":
                 return self.step_size
+        raise AssertionError(f"no decay {self.decay}")
 
 
 _ADAM: Final = optax.scale_by_adam(b2=SQUARED_GRADIENT_MEMORY)

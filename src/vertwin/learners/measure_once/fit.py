@@ -111,21 +111,20 @@ def _descend(
     """Adam with a cosine tail, in place."""
     gradient, mean, square = (np.zeros_like(parameters) for _ in range(3))
     work = np.empty_like(parameters)
-    real = objective.dtype.type
     for step in range(steps):
         objective.gradient(parameters, pull, gradient)
-        mean *= real(0.9)
-        mean += np.multiply(gradient, real(0.1), out=work)
+        mean *= 0.9
+        mean += np.multiply(gradient, 0.1, out=work)
         np.multiply(gradient, gradient, out=work)
         work -= square
-        work *= real(0.001)
+        work *= 0.001
         square += work
         rate = step_size * 0.5 * (1 + cos(pi * step / steps)) / (1 - 0.9 ** (step + 1))
         np.sqrt(square, out=work)
-        work *= real(1 / sqrt(1 - 0.999 ** (step + 1)))
-        work += real(1e-8)
+        work *= 1 / sqrt(1 - 0.999 ** (step + 1))
+        work += 1e-8
         np.divide(mean, work, out=work)
-        work *= real(rate)
+        work *= rate
         parameters -= work
         if step % 100 == 0:
             objective.recentre(parameters)
@@ -162,13 +161,12 @@ def _pull_by_thinning(
     """The guard for tables so noisy that independent columns fit them as well as the noise allows.
 
     The discrepancy principle then says "independent" though some dependencies may stand out. Instead each table is
-    split into two with independent noise; the pull is what fits the second half best after a fit to the first. That
-    is the pull of least squared error; twice it has the better log-likelihood, here as where both rules apply.
+    split into two with independent noise; the pull is what fits the second half best after a fit to the first.
     """
-    candidates = [LEAST_PULL * (LARGEST_PULL / LEAST_PULL) ** (i / 6) for i in range(7)]
+    candidates = [LEAST_PULL * (LARGEST_PULL / LEAST_PULL) ** (i / 8) for i in range(9)]
     loss = np.zeros(len(candidates))
     for split in range(3):
         first, second = thinned(tables, np.random.default_rng([seed, 1000 + split]))
         fitted_to, held_back = Objective(first), Objective(second)
         loss += [held_back.misfit(one(fitted_to, pull, 2000 + split, 600)) for pull in candidates]
-    return min(LARGEST_PULL, 2 * candidates[int(np.argmin(loss))])
+    return candidates[int(np.argmin(loss))]

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import final
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from vertwin.learners.measure_once.fit_tables import Floats, NoisyTables, margins, row_counts
 
@@ -28,7 +28,7 @@ _FLOOR = -40.0  # of a logit below its column's largest: what keeps exp away fro
 class Objective:
     """The misfit of stacked parameters X ((D + 1) x K): D rows of category logits, then one of weight logits."""
 
-    def __init__(self, tables: NoisyTables, dtype: DTypeLike = np.float32) -> None:
+    def __init__(self, tables: NoisyTables, dtype: type[np.float32] | type[np.float64] = np.float32) -> None:
         self.names = tuple(tables.sizes)
         sizes = np.array(list(tables.sizes.values()))
         ends = np.cumsum(sizes)
@@ -52,7 +52,7 @@ class Objective:
             one_target[here] = counts / n
         for name, shares in margins(tables).items():
             margin[self.slices[name]] = shares
-        self.dtype = np.dtype(dtype)
+        self.dtype = dtype
         self.precision, self.target = precision.astype(dtype), target.astype(dtype)
         self.one_precision, self.one_target = one_precision.astype(dtype), one_target.astype(dtype)
         self.margin: Floats = margin
@@ -61,7 +61,8 @@ class Objective:
     def start(self, components: int, spread: float, rng: np.random.Generator) -> NDArray[np.floating]:
         """Every component near the margins: independent columns, and enough difference to part from there."""
         noise = spread * rng.standard_normal((len(self.margin), components))
-        return np.vstack([np.log(self.margin)[:, None] + noise, np.zeros((1, components))]).astype(self.dtype)
+        logits: Floats = np.vstack([np.log(self.margin)[:, None] + noise, np.zeros((1, components))])
+        return np.asarray(logits, self.dtype)
 
     def probabilities(self, parameters: NDArray[np.floating]) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
         """(w, P) of stacked parameters; P sums to one over each column's block."""
@@ -100,8 +101,8 @@ class Objective:
         by_weight = by_pairs.sum(axis=0) / 2 + by_singles @ odds
         by_pairs += odds * by_singles[:, None]
         # Through the softmax of each block; what is taken off includes the pull's R p, for the margins sum to one.
-        by_pairs -= odds * (np.add.reduceat(by_pairs, self.starts) - self.dtype.type(pseudo_counts))[self.block]
-        by_pairs -= self.dtype.type(pseudo_counts) * self._pull
+        by_pairs -= odds * (np.add.reduceat(by_pairs, self.starts) - pseudo_counts)[self.block]
+        by_pairs -= pseudo_counts * self._pull
         np.multiply(by_pairs, weights, out=out[:-1])
         out[-1] = weights * (by_weight - weights @ by_weight)
         return out
