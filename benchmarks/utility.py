@@ -132,7 +132,7 @@ def measure(choice: Choice, data: adult.Adult, run: int) -> dict[str, float | No
     import vertwin
     from vertwin.agreement import refuse_unbuilt
 
-    agreement = agreement_for(choice)
+    agreement = replace(agreement_for(choice), name=f"run-{run}")  # public randomness follows from the digest
     refuse_unbuilt(agreement)  # what a file could not ask for is not measured either
     tables = {
         party.name: data.train.select([column.name for column in agreement.columns_of(party.name)])

@@ -31,4 +31,5 @@ def share(agreement: Agreement, source: Any, session: Session) -> Content | None
     learned = learners.learn(encoded, plan, session)  # under MPC; nothing is opened without a receipt
     if learned is None:
         return None
-    return seal(learned, plan.statement, agreement, session.watermark)  # the only thing that may leave the room
+    statement = planning.statement(plan, learned.mechanism)  # public: of what was in fact released
+    return seal(learned, statement, agreement, session.watermark)  # the only thing that may leave the room

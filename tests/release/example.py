@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from vertwin import agreement as agreements
 from vertwin.agreement import Agreement
 from vertwin.domains import Domain
-from vertwin.release import Content, NoiseShare, NoisyTable, Promise, Revealed, Statement, Twin, TwinColumn
+from vertwin.privacy.pair_tables import plan_pair_tables
+from vertwin.release import (
+    GRID,
+    Content,
+    NoiseShare,
+    NoisyTable,
+    Promise,
+    Revealed,
+    Signature,
+    Statement,
+    Twin,
+    TwinColumn,
+    fingerprint_of,
+    sign,
+    signing_input,
+)
 
 WATERMARK = "rehearsal: plain, one process; noise from the operating system"
 SOURCE = 'source = "made up"'
@@ -169,3 +188,68 @@ def iterated() -> Content:
             Revealed("noisy_gradient", np.arange(5, dtype=np.int64)),
         ),
     )
+
+
+@dataclass(frozen=True)
+class KnownIdentity:
+    """An identity whose private key everybody knows: for tests and vectors only."""
+
+    name: str
+
+    @property
+    def _key(self) -> Ed25519PrivateKey:
+        return Ed25519PrivateKey.from_private_bytes(hashlib.sha256(f"known to all: {self.name}".encode()).digest())
+
+    @property
+    def public(self) -> bytes:
+        return self._key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+
+    def sign(self, domain: str, message: bytes) -> bytes:
+        return self._key.sign(signing_input(domain, message))
+
+
+def signed_agreement(learner: str = MEASURE_ONCE) -> Agreement:
+    head = HEAD
+    for name in ("clinic", "insurer"):
+        key = fingerprint_of(KnownIdentity(name).public)
+        head = head.replace(f'name = "{name}"\n', f'name = "{name}"\nkey = "{key}"\n')
+    return agreements.parse(head + COLUMNS + learner)
+
+
+def kept_promise(signed: Agreement | None = None) -> Content:
+    """What a run leaves: no watermark, noise as planned, the statement that follows from it."""
+    signed = signed_agreement() if signed is None else signed
+    mechanism = plan_pair_tables(signed)
+    made = tuple(
+        replace(
+            table,
+            noise=tuple(
+                NoiseShare(share.holder, share.variance * GRID**2) for share in mechanism.table(*table.columns).noise
+            ),
+        )
+        for table in tables(signed)
+    )
+    delta = signed.privacy.delta
+    promises = tuple(
+        Promise(
+            viewer,
+            members,
+            mechanism.epsilon(delta, members),
+            delta,
+            mechanism.adjacency_for(members),
+            ("every party drew its noise",),
+        )
+        for viewer, members in (("analyst", ()), ("clinic", ("clinic",)), ("insurer", ("insurer",)))
+    )
+    return replace(
+        measured(),
+        agreement=signed,
+        twin=twin(signed),
+        watermark=None,
+        tables=made,
+        statement=Statement("closed form", promises),
+    )
+
+
+def signatures_of(content: Content) -> tuple[Signature, ...]:
+    return tuple(sign(content, party.name, KnownIdentity(party.name)) for party in content.agreement.parties)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vertwin.release import open_release, write_release
+from vertwin.release import open_release, verify, write_release
 
 VECTORS = Path(__file__).resolve().parents[1] / "vectors"
 INDEX = json.loads((VECTORS / "releases.json").read_text())
@@ -15,7 +15,11 @@ OLD = pytest.mark.parametrize("name", sorted(INDEX))
 
 
 def test_there_are_vectors_and_each_is_listed() -> None:
-    assert {path.stem for path in VECTORS.glob("*.vertwin")} == set(INDEX) >= {"release_1_measure_once"}
+    assert (
+        {path.stem for path in VECTORS.glob("*.vertwin")}
+        == set(INDEX)
+        >= {"release_1_measure_once", "release_1_signed"}
+    )
 
 
 @OLD
@@ -25,6 +29,7 @@ def test_an_old_release_has_the_content_it_had(name: str) -> None:
     assert release.agreement.digest == wanted["agreement"]
     assert release.content.learner == wanted["learner"]
     assert release.watermark == wanted["watermark"]
+    assert {signature.party: signature.fingerprint for signature in release.signatures} == wanted.get("signed", {})
     assert [column.name for column in release.columns] == wanted["columns"]
     found = [[list(table.columns), int(table.counts.sum()), table.variance] for table in release.tables]
     assert found == wanted["tables"]
@@ -38,3 +43,9 @@ def test_format_1_is_written_as_it_was(name: str, tmp_path: Path) -> None:
     old = VECTORS / f"{name}.vertwin"
     copy = write_release(tmp_path / "copy.vertwin", open_release(old))
     assert copy.read_bytes() == old.read_bytes()
+
+
+@pytest.mark.parametrize("name", sorted(name for name in INDEX if INDEX[name].get("signed")))
+def test_an_old_signature_is_still_good(name: str) -> None:
+    verified = verify(VECTORS / f"{name}.vertwin")
+    assert {signer.party: signer.fingerprint for signer in verified.signers} == INDEX[name]["signed"]

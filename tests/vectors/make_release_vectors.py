@@ -15,7 +15,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from release.example import iterated, measured  # noqa: E402
+from release.example import iterated, kept_promise, measured, signatures_of  # noqa: E402
 
 from vertwin.release import Release, write_release  # noqa: E402
 
@@ -24,13 +24,18 @@ INDEX = HERE / "releases.json"
 
 def main() -> None:
     index = json.loads(INDEX.read_text()) if INDEX.exists() else {}
-    for name, content in {"release_1_measure_once": measured(), "release_1_dpvi": iterated()}.items():
+    made = {
+        "release_1_measure_once": Release(measured()),
+        "release_1_dpvi": Release(iterated()),
+        "release_1_signed": Release(kept_promise(), signatures_of(kept_promise())),
+    }
+    for name, release in made.items():
         path = HERE / f"{name}.vertwin"
         if path.exists():
             print(f"{path.name} exists and stays")
             continue
-        write_release(path, content)
-        index[name] = expected(Release(content))
+        write_release(path, release)
+        index[name] = expected(release)
         print(f"{path.name}: {path.stat().st_size} bytes")
     INDEX.write_text(json.dumps(index, indent=1, sort_keys=True) + "\n")
 
@@ -42,6 +47,7 @@ def expected(release: Release) -> dict[str, object]:
         "agreement": release.agreement.digest,
         "learner": release.content.learner,
         "watermark": release.watermark,
+        "signed": {signature.party: signature.fingerprint for signature in release.signatures},
         "columns": [column.name for column in release.columns],
         "tables": [[list(table.columns), int(table.counts.sum()), table.variance] for table in release.tables],
         "viewers": [[promise.viewer, promise.epsilon, promise.delta] for promise in release.viewers],

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -38,7 +39,6 @@ class PlainHub:
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self._meetings: dict[str, _Meeting] = {}
-        self._compiled: dict[str, Any] = {}
         self._failed: str | None = None
 
     def abandon(self, name: str) -> None:
@@ -68,12 +68,14 @@ class PlainHub:
     def _compute(self, program: Program, inputs: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
         # x64 is switched on for this computation alone; importing or calling vertwin never changes a caller's JAX.
         with enable_x64():
-            if program.digest not in self._compiled:
-                settings = program.settings
-                twin = fixed_point(program.resolve(), settings.field_bits, settings.fraction_bits)
-                self._compiled[program.digest] = jax.jit(twin)
-            outputs = self._compiled[program.digest](*[inputs[spec.name] for spec in program.inputs])
+            outputs = _compiled(program)(*[inputs[spec.name] for spec in program.inputs])
             return tuple(np.asarray(output) for output in outputs)
+
+
+@lru_cache(maxsize=64)
+def _compiled(program: Program) -> Any:
+    """Once per process for each program: many short rehearsals run the same ones."""
+    return jax.jit(fixed_point(program.resolve(), program.settings.field_bits, program.settings.fraction_bits))
 
 
 class PlainEngine(Engine):

@@ -1,6 +1,6 @@
 """The file that may leave the room, and what an analyst does with it: verify, sample, read its tables.
 
-NumPy and Arrow only: this folder is all that an analyst's machine needs of vertwin.
+NumPy, Arrow and cryptography only: this folder is all that an analyst's machine needs of vertwin.
 """
 
 from vertwin.release.content import (
@@ -17,8 +17,10 @@ from vertwin.release.content import (
 )
 from vertwin.release.files import whole_file
 from vertwin.release.marginals import Marginal
-from vertwin.release.opened import Release, open_release, write_release
+from vertwin.release.opened import Release, content_digest, open_release, read_release, sign, write_release
 from vertwin.release.seal import Learned, seal
+from vertwin.release.signatures import Signature, fingerprint_of, signing_input
+from vertwin.release.verify import Verified, verify
 
 __all__ = [
     "GRID",
@@ -31,11 +33,19 @@ __all__ = [
     "Promise",
     "Release",
     "Revealed",
+    "Signature",
     "Statement",
     "Twin",
     "TwinColumn",
+    "Verified",
+    "content_digest",
+    "fingerprint_of",
     "open_release",
+    "read_release",
     "seal",
+    "sign",
+    "signing_input",
+    "verify",
     "whole_file",
     "write_release",
 ]

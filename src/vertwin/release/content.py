@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,7 +17,7 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from vertwin.agreement import Agreement
+from vertwin.agreement import Agreement, MeasureOnce
 from vertwin.errors import Faults
 from vertwin.release.arrays import DType
 from vertwin.version import VERSION
@@ -131,9 +132,13 @@ class Content:
 
     def raise_unless_sound(self, place: str = "") -> None:
         """Raises every contradiction within the content, and between it and the agreement, at once."""
-        faults = _Checker(self, place)
-        faults.check()
-        faults.found.raise_if_any()
+        self.faults(place).raise_if_any()
+
+    def faults(self, place: str = "") -> Faults:
+        """The same, collected. Whether it is signed or watermarked is the release's matter, not the content's."""
+        checker = _Checker(self, place)
+        checker.check()
+        return checker.found
 
 
 class _Checker:
@@ -148,13 +153,6 @@ class _Checker:
 
     def check(self) -> None:
         content = self.content
-        if not content.watermark:
-            self.found.add(
-                "E505",
-                "a release is either signed by every party or watermarked as a rehearsal, and this one is neither",
-                "signing is not built yet; until it is, every release is a rehearsal's",
-                self.place,
-            )
         if content.learner != content.agreement.learner.kind:
             self.wrong(f"it comes from the learner {content.learner}, which is not the agreement's")
         if content.rows_estimate is not None and not (math.isfinite(content.rows_estimate)):
@@ -195,7 +193,12 @@ class _Checker:
                     self.wrong(f"{promise.viewer} is said to include {party}, which the agreement does not name")
 
     def check_tables(self) -> None:
-        self.no_repeats("the table of", [" and ".join(sorted(table.columns)) for table in self.content.tables])
+        learner = self.content.agreement.learner
+        looks = learner.stages if isinstance(learner, MeasureOnce) else 1
+        times = Counter(" and ".join(sorted(table.columns)) for table in self.content.tables)
+        for name, count in times.items():
+            if count > looks:
+                self.wrong(f"the table of {name} is there {count} times, and there were {looks} looks")
         for table in self.content.tables:
             title = f"the table of {' and '.join(table.columns)}"
             known = [self.columns[name] for name in table.columns if name in self.columns]

@@ -1,7 +1,7 @@
 """Content <-> the members of the file. `release.json` is the list of everything else, with its digest.
 
 Because release.json names every other member with its SHA-256, the digest of that one member is the digest of the
-release: what the parties will sign. It is JSON in one canonical form, so that no two spellings of one content exist.
+release: what the parties sign. It is JSON in one canonical form, so that no two spellings of one content exist.
 """
 
 from __future__ import annotations
@@ -158,7 +158,10 @@ def digest_of(members: Mapping[str, bytes | memoryview]) -> str:
 
 
 def from_members(members: Mapping[str, memoryview], place: str) -> Content:
-    """The content of these members; anything that does not fit together is refused."""
+    """The content of these members, all but the signatures; what is no release at all is refused.
+
+    Whether the content is sound, and signed, `Release` checks: every contradiction at once.
+    """
     manifest = _read_manifest(members, place)
     for name, digest in manifest.members.items():
         if name not in members or hashlib.sha256(members[name]).hexdigest() != digest:
@@ -168,7 +171,7 @@ def from_members(members: Mapping[str, memoryview], place: str) -> Content:
     if set(manifest.members) != wanted or set(members) != wanted | {MANIFEST}:
         raise _contradiction("it has members too many or too few for its format", place)
     agreement = _read_agreement(bytes(members[AGREEMENT]), manifest.agreement_digest, place)
-    content = Content(
+    return Content(
         agreement=agreement,
         learner=manifest.learner,
         twin=_read_twin(manifest, agreement, members[TWIN], place),
@@ -186,8 +189,6 @@ def from_members(members: Mapping[str, memoryview], place: str) -> Content:
         notes=manifest.notes,
         product_version=manifest.product_version,
     )
-    content.raise_unless_sound(place)
-    return content
 
 
 def _read_manifest(members: Mapping[str, memoryview], place: str) -> _Manifest:

@@ -13,24 +13,36 @@ from typing import Final
 from vertwin.agreement import Agreement, Column
 from vertwin.errors import user_error
 from vertwin.release import arrow, container, manifest, marginals
+from vertwin.release import signatures as signing
 from vertwin.release.arrow import Batch, Table
 from vertwin.release.content import Content, NoisyTable, Promise, Statement
 from vertwin.release.files import refuse_existing, whole_file
 from vertwin.release.marginals import Marginal, MarginalSource
 from vertwin.release.sampling import Sampler
+from vertwin.release.signatures import Signature, Signer
 
 _ROWS_AT_MOST: Final = 10**12
 _WHOLE_TABLE_AT_MOST: Final = 0.5  # of the machine's memory
 
 
 class Release:
-    """An opened release. `open_release` makes one from a file; a rehearsal makes one from what it has just learned."""
+    """An opened release. `open_release` makes one from a file; a run makes one from what it has just learned.
 
-    def __init__(self, content: Content) -> None:
-        content.raise_unless_sound()
+    Formal guarantee: there is none that is neither watermarked as a rehearsal nor signed by every party of its
+    agreement, over its digest, with the keys that the agreement names.
+    """
+
+    def __init__(self, content: Content, signed: Sequence[Signature] = (), *, place: str = "") -> None:
+        faults = content.faults(place)
+        sound = not faults  # of contradictory content no digest can be made
+        digest = content_digest(content) if sound and signed else ""
+        if sound or not signed:
+            faults.extend(signing.check(signed, content.watermark, content.agreement, digest, place))
+        faults.raise_if_any()
         self.content: Final = content
+        self.signatures: Final = signing.in_order(signed, content.agreement)
         self._sampler: Sampler | None = None
-        self._digest: str | None = None
+        self._digest: str | None = digest or None
 
     @property
     def agreement(self) -> Agreement:
@@ -50,7 +62,7 @@ class Release:
 
     @property
     def watermark(self) -> str | None:
-        """What kind of rehearsal this is from, or None if every party signed it."""
+        """What kind of rehearsal this is from; None: every party signed it."""
         return self.content.watermark
 
     @property
@@ -65,12 +77,20 @@ class Release:
     def digest(self) -> str:
         """SHA-256 of the release, in hex: equal for equal content, whatever the file is called."""
         if self._digest is None:
-            self._digest = manifest.digest_of(manifest.to_members(self.content))
+            self._digest = content_digest(self.content)
         return self._digest
 
     def __repr__(self) -> str:
         parts = [f"{len(self.columns)} columns", f"{len(self.tables)} noisy tables", self.content.learner]
-        return f"Release({self.agreement.name!r}: {', '.join(parts)}; {self.watermark or 'signed'})"
+        signed = "signed by " + ", ".join(signature.party for signature in self.signatures)
+        return f"Release({self.agreement.name!r}: {', '.join(parts)}; {self.watermark or signed})"
+
+    def to_bytes(self) -> bytes:
+        """The one file that holds this release: equal at every party, byte by byte."""
+        members = manifest.to_members(self.content)
+        if self.signatures:
+            members[signing.MEMBER] = signing.to_member(self.signatures)
+        return container.pack(members)
 
     # --- synthetic rows ---------------------------------------------------------------------------------------------
 
@@ -160,18 +180,48 @@ def open_release(path: str | os.PathLike[str]) -> Release:
     """Reads a release and checks all of it; whatever is wrong with the file is one `UserError`."""
     place = str(path)
     data = _read(Path(path), place)  # of a file that is no ZIP file, the first bytes only
-    return Release(manifest.from_members(container.unpack(data, place), place))
+    return read_release(data, place)
 
 
-def write_release(path: str | os.PathLike[str], content: Content | Release, force: bool = False) -> Path:
-    """Writes a release: whole or not at all, never over an existing file unless forced. Returns the path."""
+def read_release(data: bytes, place: str = "") -> Release:
+    """The same from the bytes of a file."""
+    members = container.unpack(data, place)
+    raw = members.pop(signing.MEMBER, None)
+    signed = () if raw is None else signing.read(bytes(raw), place)
+    release = Release(manifest.from_members(members, place), signed, place=place)
+    if release.signatures != signed or (raw is not None and not signed):
+        raise user_error("E524", "its signatures are not in the order that vertwin writes", place=place)
+    return release
+
+
+def write_release(
+    path: str | os.PathLike[str],
+    content: Content | Release,
+    force: bool = False,
+    *,
+    signatures: Sequence[Signature] = (),
+) -> Path:
+    """Writes a release: whole or not at all, never over an existing file unless forced. Returns the path.
+
+    Content without a watermark needs the signature of every party (`sign`, exchanged by the parties); a `Release`
+    brings its own.
+    """
     final = Path(path)
-    held = content.content if isinstance(content, Release) else content
-    held.raise_unless_sound()
-    data = container.pack(manifest.to_members(held))
+    data = (content if isinstance(content, Release) else Release(content, signatures)).to_bytes()
     with whole_file(final, force) as temporary:
         temporary.write_bytes(data)
     return final
+
+
+def content_digest(content: Content) -> str:
+    """The digest of the release with this content, in hex: signatures are over it, so they are no part of it."""
+    return manifest.digest_of(manifest.to_members(content))
+
+
+def sign(content: Content, party: str, signer: Signer) -> Signature:
+    """This party's signature of what was learned, for the other parties and for `write_release`."""
+    content.raise_unless_sound()
+    return signing.sign(content_digest(content), content.watermark, content.agreement, party, signer)
 
 
 def _read(path: Path, place: str) -> bytes:

@@ -11,6 +11,7 @@ from unsafe_entropy import UnsafeSeededEntropy
 
 from vertwin.agreement import Agreement, Bound, Column, Dpvi, Linkage, Party, Privacy
 from vertwin.encoding import EncodedTable
+from vertwin.engine.matching import PlainMatcher, PlainMatchingHub
 from vertwin.engine.plain import PlainEngine, PlainHub
 from vertwin.learners.dpvi import learn
 from vertwin.learners.dpvi.mechanism import plan_mechanism
@@ -78,6 +79,7 @@ def rehearse(agreement: Agreement, values: Mapping[str, np.ndarray], seed: int =
     plan = Plan(agreement, rows, plan_mechanism(agreement, rows), Statement())
     everyone = tuple(party.name for party in agreement.parties)
     hub, links = PlainHub(), queue_links(everyone)
+    matching = PlainMatchingHub(tuple(party.name for party in agreement.holders))
     results: dict[str, Learned | None] = {}
     failures: list[BaseException] = []
 
@@ -87,6 +89,7 @@ def rehearse(agreement: Agreement, values: Mapping[str, np.ndarray], seed: int =
             tuple(party.name for party in agreement.holders),
             agreement.helper.name if agreement.helper else None,
             PlainEngine(hub, name),
+            PlainMatcher(matching, name),
             UnsafeSeededEntropy(f"{seed} {name}"),
             links[name],
             lambda *_: None,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jax.experimental import enable_x64
 
 from vertwin.engine.fixed_point import fixed_point
-from vertwin.learners.measure_once.secure import GRID, field_bits, pair_tables
+from vertwin.learners.measure_once.secure import GRID, chosen_pair_tables, field_bits, pair_tables
 
 
 def product(a, b, noise_a, noise_b, bits=32):
@@ -67,3 +67,16 @@ def test_a_ring_too_small_would_be_noticed():
     a = np.ones((1, 1), np.int64) * many  # stands for that many equal rows
     assert product(a.astype(np.int32), np.ones((1, 1), np.int32), *np.zeros((2, 1, 1), np.int32))[0, 0] != GRID * many
     assert product(a, np.ones((1, 1), np.int64), *np.zeros((2, 1, 1), np.int64), 64)[0, 0] == GRID * many
+
+
+@given(rows, st.lists(st.lists(st.integers(0, 1), min_size=3, max_size=3), min_size=4, max_size=4))
+@settings(deadline=None, max_examples=15)
+def test_cells_that_are_not_chosen_show_their_noise_and_nothing_of_the_counts(pairs, chosen):
+    mask = np.array(chosen, np.int32)
+    a = one_hot([x for x, _ in pairs], 4, np.int32)
+    b = one_hot([y for _, y in pairs], 3, np.int32)
+    noise = np.arange(24, dtype=np.int32).reshape(2, 4, 3)
+    with enable_x64():
+        got = np.asarray(fixed_point(chosen_pair_tables, 32, 8)(a, b, *noise, mask)[0])
+    np.testing.assert_array_equal(got[mask == 0], noise.sum(axis=0)[mask == 0])
+    np.testing.assert_array_equal(got[mask == 1], product(a, b, *noise)[mask == 1])

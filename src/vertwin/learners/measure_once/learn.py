@@ -11,40 +11,60 @@ from itertools import combinations
 
 import numpy as np
 
+from vertwin.agreement import Agreement, MeasureOnce
 from vertwin.encoding import EncodedTable
 from vertwin.engine import Input, Program, Session, Settings
 from vertwin.learners.measure_once import twin
+from vertwin.learners.measure_once.fit_stages import FIRST_LOOK, pairs_to_measure_again
 from vertwin.learners.measure_once.secure import GRID, field_bits
 from vertwin.learners.plan import Plan
 from vertwin.noise import DiscreteGaussian, Entropy
+from vertwin.privacy.looks import first_look, second_look, together
 from vertwin.privacy.mechanism import MeasuredTable, PairTables
 from vertwin.release import Learned, NoiseShare, NoisyTable
 
 Counts = dict[tuple[str, ...], np.ndarray]
 """Noisy counts by table, integers in units of 1/GRID of a count."""
 
-FUNCTION = "vertwin.learners.measure_once.secure:pair_tables"
+ALL_PAIRS = "vertwin.learners.measure_once.secure:pair_tables"
+CHOSEN_PAIRS = "vertwin.learners.measure_once.secure:chosen_pair_tables"
 
 
 def learn(encoded: EncodedTable, plan: Plan, session: Session) -> Learned:
     """Every noisy table of the plan, and the twin that follows from them: equal at every holder.
 
     Formal guarantees:
-    * each table is revealed once, with exactly the noise that the mechanism names, drawn afresh from the session's
-      entropy; no draw masks two values;
+    * each table is revealed once in each look, with exactly the noise that the mechanism names, drawn afresh from the
+      session's entropy; no draw masks two values;
     * a table of one party's columns never leaves it without its noise; a table across parties exists nowhere in the
-      clear.
+      clear;
+    * two looks together spend at most what the plan's one look would, towards every viewer.
     """
-    mechanism = plan.mechanism
-    assert isinstance(mechanism, PairTables)
+    whole, learner = plan.mechanism, plan.agreement.learner
+    assert isinstance(whole, PairTables)
+    assert isinstance(learner, MeasureOnce)
     draw = _Drawer(session.entropy, session.me)
+    if learner.stages == 1:
+        return twin.from_tables((_look(encoded, whole, plan, session, draw),), whole, plan, session)
+    first = first_look(whole, session.holders, FIRST_LOOK)
+    seen = _look(encoded, first, plan, session, draw)
+    again = pairs_to_measure_again(twin.for_fit(seen, plan.agreement))
+    session.progress("second look", 0.0, f"{len(again)} of {sum(len(t.columns) == 2 for t in seen)} pair tables")
+    second = second_look(whole, first, again, session.holders)
+    looks = (seen, _look(encoded, second, plan, session, draw))
+    return twin.from_tables(looks, together([first, second]), plan, session)
+
+
+def _look(
+    encoded: EncodedTable, mechanism: PairTables, plan: Plan, session: Session, draw: _Drawer
+) -> tuple[NoisyTable, ...]:
+    """Measure every table of one mechanism, once."""
     noisy = _own_tables(encoded, mechanism, draw)
     session.progress("own tables", 1.0, f"{len(noisy)} tables counted and noised")
     for pair in combinations(session.holders, 2):
-        if session.me in pair:
-            noisy |= _cross_tables(encoded, plan, session, draw, pair)
-    tables = _gather(noisy, mechanism, session)
-    return twin.from_tables(tables, plan, session)
+        if session.me in pair and any(set(table.owners) == set(pair) for table in mechanism.tables):
+            noisy |= _cross_tables(encoded, mechanism, plan.agreement, session, draw, pair)
+    return _gather(noisy, mechanism, session)
 
 
 class _Drawer:
@@ -83,24 +103,35 @@ def count(encoded: EncodedTable, columns: tuple[str, ...], shape: tuple[int, ...
     return np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape).astype(np.int64)
 
 
-def _cross_tables(encoded: EncodedTable, plan: Plan, session: Session, draw: _Drawer, pair: tuple[str, str]) -> Counts:
-    """All pair tables with one other holder: one secure product, both parties' noise inside, revealed to the two."""
-    mechanism, agreement = plan.mechanism, plan.agreement
-    assert isinstance(mechanism, PairTables)
+def _cross_tables(
+    encoded: EncodedTable,
+    mechanism: PairTables,
+    agreement: Agreement,
+    session: Session,
+    draw: _Drawer,
+    pair: tuple[str, str],
+) -> Counts:
+    """The pair tables with one other holder: one secure product, both parties' noise inside, revealed to the two.
+
+    Where only some are measured, a public mask blots out the others before anything is opened.
+    """
     other = pair[1] if session.me == pair[0] else pair[0]
     columns = {name: agreement.columns_of(name) for name in pair}
     sizes = {name: [column.domain.size for column in columns[name]] for name in pair}
     shape = (sum(sizes[pair[0]]), sum(sizes[pair[1]]))
 
-    noise = np.zeros(shape, np.int64)
+    noise, chosen = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
     blocks: dict[tuple[str, ...], tuple[slice, slice, bool]] = {}
     largest = 0
     for i, a in enumerate(columns[pair[0]]):
         for j, b in enumerate(columns[pair[1]]):
             rows = slice(sum(sizes[pair[0]][:i]), sum(sizes[pair[0]][: i + 1]))
             cols = slice(sum(sizes[pair[1]][:j]), sum(sizes[pair[1]][: j + 1]))
-            turned = (a.name, b.name) not in mechanism.by_columns
+            turned = (b.name, a.name) in mechanism.by_columns
             key = (b.name, a.name) if turned else (a.name, b.name)
+            if key not in mechanism.by_columns:
+                continue
+            chosen[rows, cols] = 1
             table = mechanism.table(*key)
             drawn = draw.noise(table, (rows.stop - rows.start, cols.stop - cols.start))
             noise[rows, cols] = drawn
@@ -109,20 +140,22 @@ def _cross_tables(encoded: EncodedTable, plan: Plan, session: Session, draw: _Dr
 
     bits = field_bits(session.rows, largest**0.5)
     dtype = "int32" if bits == 32 else "int64"
-    program = Program(
-        FUNCTION,
-        (
-            Input("one_hot_a", pair[0], (session.rows, shape[0]), dtype),
-            Input("one_hot_b", pair[1], (session.rows, shape[1]), dtype),
-            Input("noise_a", pair[0], shape, dtype),
-            Input("noise_b", pair[1], shape, dtype),
-        ),
-        Settings("cheetah", bits, 8 if bits == 32 else 18, pair),
-    )
+    inputs = [
+        Input("one_hot_a", pair[0], (session.rows, shape[0]), dtype),
+        Input("one_hot_b", pair[1], (session.rows, shape[1]), dtype),
+        Input("noise_a", pair[0], shape, dtype),
+        Input("noise_b", pair[1], shape, dtype),
+    ]
     side = "a" if session.me == pair[0] else "b"
-    one_hot = encoded.one_hot(0, session.rows)
+    brought = {f"one_hot_{side}": encoded.one_hot(0, session.rows), f"noise_{side}": noise}
+    function = ALL_PAIRS
+    if not chosen.all():
+        function = CHOSEN_PAIRS
+        inputs.append(Input("chosen", None, shape, dtype))
+        brought["chosen"] = chosen
+    program = Program(function, tuple(inputs), Settings("cheetah", bits, 8 if bits == 32 else 18, pair))
     session.progress("product", 0.0, f"with {other}: {session.rows} rows, {shape[0]} x {shape[1]} cells")
-    shares = session.engine.run(program, {f"one_hot_{side}": one_hot, f"noise_{side}": noise})
+    shares = session.engine.run(program, brought)
     receipt = session.receipt(shares, f"{len(blocks)} pair tables of {pair[0]} and {pair[1]}")
     opened = session.engine.reveal(shares, receipt, pair)
     assert opened is not None

@@ -21,6 +21,16 @@ def pair_tables(one_hot_a: Any, one_hot_b: Any, noise_a: Any, noise_b: Any) -> t
     return (GRID * (one_hot_a.T @ one_hot_b) + noise_a + noise_b,)
 
 
+def chosen_pair_tables(one_hot_a: Any, one_hot_b: Any, noise_a: Any, noise_b: Any, chosen: Any) -> tuple[Any, ...]:
+    """Some of the pair tables: `chosen` is public, 1 in the cells of those that are measured and 0 elsewhere.
+
+    Formal guarantees, besides those of `pair_tables` in the chosen cells:
+    * every other cell is the noise given for it and nothing of the counts, so a table that was not planned, and has no
+      noise, shows nothing.
+    """
+    return (GRID * (one_hot_a.T @ one_hot_b) * chosen + noise_a + noise_b,)
+
+
 def field_bits(rows: int, largest_sd: float) -> Literal[32, 64]:
     """The smallest ring that holds every noisy count: |GRID n + noise| < 2^31 up to 20 standard deviations."""
     return 32 if GRID * rows + 20 * largest_sd < 2**31 else 64

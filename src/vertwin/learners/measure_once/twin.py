@@ -17,39 +17,52 @@ from vertwin.learners.measure_once.fit import FitOptions, fit
 from vertwin.learners.measure_once.fit_tables import NoisyTables
 from vertwin.learners.measure_once.secure import GRID
 from vertwin.learners.plan import Plan
+from vertwin.privacy.mechanism import PairTables
 from vertwin.release import Learned, NoisyTable, Twin, TwinColumn
 
 
-def from_tables(tables: tuple[NoisyTable, ...], plan: Plan, session: Session) -> Learned:
+def from_tables(
+    looks: tuple[tuple[NoisyTable, ...], ...], mechanism: PairTables, plan: Plan, session: Session
+) -> Learned:
     """What every holder hands to `seal`. COST: one message from the first holder to each of the others."""
     lead = session.holders[0]
     if session.me == lead:
-        payload = _encode(*_fitted(tables, plan.agreement, session))
+        payload = _encode(*_fitted(looks, plan.agreement, session))
         session.link.broadcast("twin", payload, to=session.holders)
     else:
         payload = session.link.receive_on("twin", lead)
     twin, rows, notes = _decode(payload, plan.agreement)
-    return Learned(twin=twin, tables=tables, rows_estimate=rows, notes=notes)
+    tables = tuple(table for look in looks for table in look)
+    return Learned(twin=twin, mechanism=mechanism, tables=tables, rows_estimate=rows, notes=notes)
 
 
 def for_fit(tables: tuple[NoisyTable, ...], agreement: Agreement) -> NoisyTables:
-    """A release's tables in the form that the fit takes: counts as floats, pairs in the order of the columns."""
+    """A release's tables in the form that the fit takes: counts as floats; two looks are averaged by precision."""
     domains = {column.name: column.domain for column in agreement.columns}
+    weighted: dict[tuple[str, ...], np.ndarray] = {}
+    precisions: dict[tuple[str, ...], float] = {}
+    for table in tables:
+        weighted[table.columns] = weighted.get(table.columns, 0.0) + table.counts / GRID / table.variance
+        precisions[table.columns] = precisions.get(table.columns, 0.0) + 1 / table.variance
+    counts = {columns: weighted[columns] / precision for columns, precision in precisions.items()}
     return NoisyTables(
         sizes={name: domain.size for name, domain in domains.items()},
-        one_way={table.columns[0]: table.counts / GRID for table in tables if len(table.columns) == 1},
-        pairs={(t.columns[0], t.columns[1]): t.counts / GRID for t in tables if len(t.columns) == 2},
-        variances={table.columns: table.variance for table in tables},
+        one_way={columns[0]: table for columns, table in counts.items() if len(columns) == 1},
+        pairs={(columns[0], columns[1]): table for columns, table in counts.items() if len(columns) == 2},
+        variances={columns: 1 / precision for columns, precision in precisions.items()},
         partial=frozenset(name for name, domain in domains.items() if domain.missing is Missing.MARGINAL),
     )
 
 
-def _fitted(tables: tuple[NoisyTable, ...], agreement: Agreement, session: Session) -> tuple[Twin, float, list[str]]:
+def _fitted(
+    looks: tuple[tuple[NoisyTable, ...], ...], agreement: Agreement, session: Session
+) -> tuple[Twin, float, list[str]]:
     learner = agreement.learner
     assert isinstance(learner, MeasureOnce)
     session.progress("fit", 0.0, "a mixture to the noisy tables: public from here on")
     options = FitOptions(components=learner.components, restarts=learner.restarts)
-    mixture = fit(for_fit(tables, agreement), options, progress=lambda done: session.progress("fit", min(done, 0.99)))
+    tables = for_fit(tuple(table for look in looks for table in look), agreement)
+    mixture = fit(tables, options, progress=lambda done: session.progress("fit", min(done, 0.99)))
     session.progress("fit", 1.0, f"{len(mixture.weights)} components")
     twin = Twin(
         mixture.weights,
