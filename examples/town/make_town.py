@@ -3,7 +3,7 @@
     python examples/town/make_town.py [--out FOLDER]
 
 Everything is made up and public; the same command gives the same files. What is true of these people stands in the
-docstring of vertwin.rehearsal.town. The two agreements beside this script are written anew as well.
+docstring of vertwin.rehearsal.town. The agreements beside this script are written anew as well.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ def main(arguments: list[str] | None = None) -> None:
     out.mkdir(parents=True, exist_ok=True)
     beside = HERE if out == HERE / "data" else out
     (beside / "agreement.toml").write_text(agreement_text("measure_once"), encoding="utf-8")
+    (beside / "agreement_linked.toml").write_text(agreement_text("measure_once", linked=True), encoding="utf-8")
     (beside / "dpvi.toml").write_text(agreement_text("dpvi"), encoding="utf-8")
     for path in write(make().tables, out):
         print(path)

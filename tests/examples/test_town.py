@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import runpy
 from datetime import date
 from pathlib import Path
@@ -150,6 +151,7 @@ def test_the_script_writes_every_table_and_the_agreements(tmp_path: Path, made: 
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {f"{name}.{kind}" for name in made.tables for kind in ("csv", "parquet")} | {
         "agreement.toml",
+        "agreement_linked.toml",
         "dpvi.toml",
     }
     for name, table in made.tables.items():
@@ -167,6 +169,14 @@ def test_the_script_writes_every_table_and_the_agreements(tmp_path: Path, made: 
 def test_the_agreements_under_examples_are_those_of_the_demo(file: str, learner: str) -> None:
     text = (EXAMPLES / "town" / file).read_text(encoding="utf-8")
     assert text == agreement_text(learner)  # pyright: ignore[reportArgumentType]
+
+
+def test_the_linked_agreement_differs_by_linkage_and_name_alone(agreement: Agreement) -> None:
+    text = (EXAMPLES / "town" / "agreement_linked.toml").read_text(encoding="utf-8")
+    assert text == agreement_text("measure_once", linked=True)
+    linked = agreements.parse(text)
+    assert linked.linkage.keys == ("person_id",)
+    assert dataclasses.replace(linked, linkage=agreement.linkage, name=agreement.name) == agreement
 
 
 def test_the_two_agreements_differ_by_learner_alone(agreement: Agreement) -> None:

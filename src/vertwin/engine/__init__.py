@@ -3,6 +3,6 @@
 from vertwin.engine.base import Engine, Shares
 from vertwin.engine.link import Link
 from vertwin.engine.program import Input, Program, Settings
-from vertwin.engine.session import Session
+from vertwin.engine.session import Earlier, Session
 
-__all__ = ["Engine", "Input", "Link", "Program", "Session", "Settings", "Shares"]
+__all__ = ["Earlier", "Engine", "Input", "Link", "Program", "Session", "Settings", "Shares"]

@@ -54,6 +54,10 @@ class Engine(ABC):
         """Open the outputs at the parties in `to`; None at the others. One message to each of them, no round more."""
 
     @abstractmethod
+    def restore(self, program: Program, held: object) -> Shares:
+        """Shares of an earlier process of this party, from what it stored of them."""
+
+    @abstractmethod
     def close(self) -> None:
         """End what the engine runs; safe to call twice and after a fault."""
 

@@ -102,5 +102,8 @@ class PlainEngine(Engine):
         assert isinstance(shares.held, tuple)
         return tuple(np.array(output) for output in shares.held)
 
+    def restore(self, program: Program, held: object) -> Shares:
+        raise AssertionError("a plain rehearsal stores no shares")
+
     def close(self) -> None:
         """Nothing to end: the hub lives as long as its rehearsal."""

@@ -7,11 +7,21 @@ promise on) organisations behind TLS are three kinds of it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 from vertwin.engine.base import Engine, Shares
 from vertwin.engine.link import Link
+from vertwin.engine.matching import Matcher
 from vertwin.ledger.receipt import Receipt
 from vertwin.noise import Entropy
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What this party stored of an attempt before its shares were exchanged."""
+
+    shares: bytes  # as `share_codec` writes them
+    beside: bytes
 
 
 class Session(ABC):
@@ -21,6 +31,7 @@ class Session(ABC):
     holders: tuple[str, ...]
     helper: str | None
     engine: Engine
+    matcher: Matcher
     entropy: Entropy
     link: Link
     rows: int = 0
@@ -35,8 +46,16 @@ class Session(ABC):
         return tuple(name for name in self.everyone if name != self.me)
 
     @abstractmethod
-    def receipt(self, shares: Shares, what: str) -> Receipt:
-        """Write the spending down, then give the receipt that opens these shares."""
+    def receipt(self, shares: Shares, what: str, beside: bytes = b"") -> Receipt:
+        """Write the spending down, store the shares, wait until every party has; then give the receipt that opens them.
+
+        `beside` is what this party will send along with its shares: noisy tables of its own. It is stored with them,
+        so that after a crash the same noise is sent again, never another that masks the same values.
+        """
+
+    def earlier(self) -> Earlier | None:
+        """An attempt whose shares every party has stored and whose exchange was cut off: it is finished, not redone."""
+        return None
 
     @abstractmethod
     def progress(self, stage: str, done: float, note: str = "") -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, overload
 
 from vertwin.errors import user_error
 from vertwin.linkage.aligned import agree_on_rows
+from vertwin.linkage.exact import link_by_keys
 from vertwin.linkage.linked_table import LinkedTable
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ def link(table: Table | None, session: Session) -> LinkedTable | None:
         case "aligned":
             session.rows = agree_on_rows(table.rows, session)
             return LinkedTable(table.party, table.columns, table.rows, table.batches)
-        case "exact" | "fuzzy":
-            kind = "keys" if table.linkage.kind == "exact" else "fuzzy keys"
-            raise user_error("E610", f"linkage by {kind} is not built yet", place="[linkage]")
+        case "exact":
+            linked = link_by_keys(table, session)
+            session.rows = agree_on_rows(linked.rows, session)  # a helper is told the number here
+            return linked
+        case "fuzzy":
+            raise user_error("E610", "linkage by fuzzy keys is not built yet", place="[linkage]")

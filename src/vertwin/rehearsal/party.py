@@ -12,6 +12,7 @@ from pathlib import Path
 
 from vertwin.engine import Settings
 from vertwin.engine.parent_watch import end_with_parent
+from vertwin.engine.psi_matcher import PsiMatcher
 from vertwin.engine.spu import SpuEngine
 from vertwin.errors import Fault, UserError
 from vertwin.rehearsal.links import SocketLink
@@ -26,6 +27,7 @@ def take_part(pipe: Connection) -> None:
     everyone = tuple(party.name for party in task.agreement.parties)
     sockets = {peer: socket.socket(fileno=descriptor) for peer, descriptor in task.descriptors.items()}
     link = SocketLink(task.me, everyone, sockets)
+    holders = tuple(party.name for party in task.agreement.holders)
 
     def addresses(settings: Settings) -> dict[str, str]:
         """Unix sockets in the rehearsal's own directory: short names, since their length is limited to a hundred."""
@@ -33,17 +35,31 @@ def take_part(pipe: Connection) -> None:
         group = "".join(str(number) for number in numbers) + f"-{settings.field_bits}-{settings.fraction_bits}"
         return {name: f"unix:{task.directory}/{group}.{i}" for name, i in zip(settings.nodes, numbers, strict=True)}
 
-    engine = SpuEngine(link, task.me, addresses, Path(task.directory) / f"{task.me}.engine.log")
+    def matching_addresses(channel: str) -> dict[str, str]:
+        return {name: f"unix:{task.directory}/{channel}.{holders.index(name)}" for name in holders}
+
+    directory = Path(task.directory)
+    engine = SpuEngine(link, task.me, addresses, directory / f"{task.me}.engine.log")
 
     def progress(_: str, stage: str, done: float, note: str) -> None:
         pipe.send(("progress", stage, done, note))
 
+    matcher = PsiMatcher(
+        link,
+        holders,
+        matching_addresses,
+        task.entropy,
+        directory,
+        directory / f"{task.me}.matching.log",
+        lambda note: progress(task.me, "linkage", 0.0, note),
+    )
     helper = task.agreement.helper
     session = RehearsalSession(
         me=task.me,
-        holders=tuple(party.name for party in task.agreement.holders),
+        holders=holders,
         helper=helper.name if helper else None,
         engine=engine,
+        matcher=matcher,
         entropy=task.entropy,
         link=link,
         progress=progress,

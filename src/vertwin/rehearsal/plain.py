@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vertwin.agreement import Agreement
+from vertwin.engine.matching import PlainMatcher, PlainMatchingHub
 from vertwin.engine.plain import PlainEngine, PlainHub
 from vertwin.errors import UserError
 from vertwin.noise import Entropy
@@ -26,19 +27,21 @@ def run_plain(
     everyone = tuple(party.name for party in agreement.parties)
     holders = tuple(party.name for party in agreement.holders)
     helper = agreement.helper.name if agreement.helper else None
-    hub, links = PlainHub(), queue_links(everyone)
+    hub, matching, links = PlainHub(), PlainMatchingHub(holders), queue_links(everyone)
     contents: dict[str, Content | None] = {}
     failures: list[tuple[str, BaseException]] = []
 
     def take_part(me: str) -> None:
         engine = PlainEngine(hub, me)
-        session = RehearsalSession(me, holders, helper, engine, entropies[me], links[me], progress)
+        matcher = PlainMatcher(matching, me)
+        session = RehearsalSession(me, holders, helper, engine, matcher, entropies[me], links[me], progress)
         try:
             contents[me] = share(agreement, sources.get(me), session)
         except BaseException as error:  # a thread's error belongs to the caller, whatever it is
             failures.append((me, error))
             links[me].abandon()
             hub.abandon(me)
+            matching.abandon(me)
 
     threads = [threading.Thread(target=take_part, args=(name,), name=f"party-{name}", daemon=True) for name in everyone]
     for thread in threads:
@@ -50,6 +53,7 @@ def run_plain(
         for name in everyone:
             links[name].abandon()
             hub.abandon(name)
+            matching.abandon(name)
         raise
     if failures:
         raise _worth_raising([error for _, error in failures])

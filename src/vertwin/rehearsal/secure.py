@@ -34,7 +34,7 @@ from vertwin.noise import Entropy
 from vertwin.rehearsal.session import Progress
 from vertwin.release import Content
 
-CONSEQUENCES = {"E401", "E402", "E403", "E404"}
+CONSEQUENCES = {"E401", "E402", "E403", "E404", "E417"}
 """What a party reports when another one failed: the other one's own message is the one worth printing."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vertwin.engine import Engine, Link, Session, Shares
+from vertwin.engine.matching import Matcher
 from vertwin.ledger import Receipt
 from vertwin.noise import Entropy
 from vertwin.rehearsal.receipt import WATERMARK, issue
@@ -22,16 +23,18 @@ class RehearsalSession(Session):
         holders: tuple[str, ...],
         helper: str | None,
         engine: Engine,
+        matcher: Matcher,
         entropy: Entropy,
         link: Link,
         progress: Progress,
     ) -> None:
         self.me, self.holders, self.helper = me, holders, helper
-        self.engine, self.entropy, self.link = engine, entropy, link
+        self.engine, self.matcher = engine, matcher
+        self.entropy, self.link = entropy, link
         self.watermark = WATERMARK
         self._progress = progress
 
-    def receipt(self, shares: Shares, what: str) -> Receipt:
+    def receipt(self, shares: Shares, what: str, beside: bytes = b"") -> Receipt:
         return issue(shares)
 
     def progress(self, stage: str, done: float, note: str = "") -> None:

@@ -40,7 +40,7 @@ role = "helper"
 
 _COLUMNS: Final = """
 [linkage]
-kind = "aligned"                 # row by row the same person in both tables
+{linkage}
 rows_per_person = 1              # the unit of privacy is a person
 
 # --- the clinic's columns
@@ -157,6 +157,9 @@ missing = "refuse"
 source = "insurer's data dictionary, table PENSION"
 """
 
+_ALIGNED: Final = 'kind = "aligned"                 # row by row the same person in both tables'
+_LINKED: Final = 'keys = ["person_id"]             # found in both tables without showing who is in one alone'
+
 _MEASURE_ONCE: Final = """
 [learner]
 kind = "measure_once"            # every table of two columns is measured once, under secure computation, with noise
@@ -197,12 +200,14 @@ protocol = "aby3"                # with the helper as third computing party
 Learner = Literal["measure_once", "dpvi"]
 
 
-def agreement_text(learner: Learner = "measure_once") -> str:
-    """The agreement about the aligned pair of tables, as TOML."""
+def agreement_text(learner: Learner = "measure_once", *, linked: bool = False) -> str:
+    """The agreement about the aligned pair of tables, or about the pair that is linked by person number, as TOML."""
     dpvi = learner == "dpvi"
     title = "The town's twin, learned step by step" if dpvi else "The town's twin, from tables measured once"
-    head = _HEAD.format(title=title, name="care-and-claims-dpvi" if dpvi else "care-and-claims")
+    name = "care-and-claims" + ("-dpvi" if dpvi else "") + ("-linked" if linked else "")
+    head = _HEAD.format(title=title + (", linked by person number" if linked else ""), name=name)
     columns = _COLUMNS.format(
+        linkage=_LINKED if linked else _ALIGNED,
         age_family='family = "beta"                  # a density on the bounds, instead of bins\n' if dpvi else "",
         diagnoses=_quoted(town.DIAGNOSES),
         severities=_quoted(town.SEVERITIES),

@@ -13,7 +13,8 @@ import numpy as np
 
 from vertwin.agreement import Agreement, MeasureOnce
 from vertwin.encoding import EncodedTable
-from vertwin.engine import Input, Program, Session, Settings
+from vertwin.engine import Input, Program, Session, Settings, Shares
+from vertwin.engine.share_codec import decode_shares
 from vertwin.learners.measure_once import twin
 from vertwin.learners.measure_once.fit_stages import FIRST_LOOK, pairs_to_measure_again
 from vertwin.learners.measure_once.secure import GRID, field_bits
@@ -58,13 +59,42 @@ def learn(encoded: EncodedTable, plan: Plan, session: Session) -> Learned:
 def _look(
     encoded: EncodedTable, mechanism: PairTables, plan: Plan, session: Session, draw: _Drawer
 ) -> tuple[NoisyTable, ...]:
-    """Measure every table of one mechanism, once."""
-    noisy = _own_tables(encoded, mechanism, draw)
-    session.progress("own tables", 1.0, f"{len(noisy)} tables counted and noised")
-    for pair in combinations(session.holders, 2):
-        if session.me in pair and any(set(table.owners) == set(pair) for table in mechanism.tables):
-            noisy |= _cross_tables(encoded, mechanism, plan.agreement, session, draw, pair)
+    """Measure every table of one mechanism, once. Nothing leaves this party before its receipt is there."""
+    crossings = [
+        Crossing(pair, mechanism, plan.agreement)
+        for pair in combinations(session.holders, 2)
+        if session.me in pair and any(set(table.owners) == set(pair) for table in mechanism.tables)
+    ]
+    own, products = _finished_before(crossings, mechanism, session)
+    if own is None:
+        own = _own_tables(encoded, mechanism, draw)
+        session.progress("own tables", 1.0, f"{len(own)} tables counted and noised")
+        products = [_multiply(encoded, crossing, session, draw) for crossing in crossings]
+    noisy = dict(own)
+    for crossing, shares in zip(crossings, products, strict=True):
+        what = f"{len(crossing.blocks)} pair tables of {' and '.join(crossing.pair)}, and every table of one party"
+        receipt = session.receipt(shares, what, encode_counts(list(own.values())))
+        opened = session.engine.reveal(shares, receipt, crossing.pair)
+        assert opened is not None
+        noisy |= crossing.split(np.asarray(opened[0]).astype(np.int64))
+        session.progress("product", 1.0, f"with {crossing.other(session.me)}: {len(crossing.blocks)} noisy tables opened")
     return _gather(noisy, mechanism, session)
+
+
+def _finished_before(
+    crossings: list[Crossing], mechanism: PairTables, session: Session
+) -> tuple[Counts | None, list[Shares]]:
+    """Tables and shares of an attempt that was cut off while they were exchanged: the same are sent again."""
+    earlier = session.earlier()
+    if earlier is None:
+        return None, []
+    (crossing,) = crossings
+    program = crossing.program(session.rows)
+    shares = session.engine.restore(program, decode_shares(earlier.shares, 1, session.me))
+    mine = [table.columns for table in mechanism.tables if table.owners == (session.me,)]
+    own = dict(zip(mine, decode_counts(earlier.beside, len(mine)), strict=True))
+    session.progress("own tables", 1.0, "an earlier attempt is finished: nothing is computed or drawn again")
+    return own, [shares]
 
 
 class _Drawer:
@@ -103,65 +133,71 @@ def count(encoded: EncodedTable, columns: tuple[str, ...], shape: tuple[int, ...
     return np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape).astype(np.int64)
 
 
-def _cross_tables(
-    encoded: EncodedTable,
-    mechanism: PairTables,
-    agreement: Agreement,
-    session: Session,
-    draw: _Drawer,
-    pair: tuple[str, str],
-) -> Counts:
-    """The pair tables with one other holder: one secure product, both parties' noise inside, revealed to the two.
+class Crossing:
+    """The pair tables of two holders as one matrix: which cells are whose, and which are measured at all."""
 
-    Where only some are measured, a public mask blots out the others before anything is opened.
-    """
-    other = pair[1] if session.me == pair[0] else pair[0]
-    columns = {name: agreement.columns_of(name) for name in pair}
-    sizes = {name: [column.domain.size for column in columns[name]] for name in pair}
-    shape = (sum(sizes[pair[0]]), sum(sizes[pair[1]]))
+    def __init__(self, pair: tuple[str, str], mechanism: PairTables, agreement: Agreement) -> None:
+        self.pair = pair
+        columns = [agreement.columns_of(name) for name in pair]
+        sizes = [[column.domain.size for column in columns[side]] for side in (0, 1)]
+        self.shape = (sum(sizes[0]), sum(sizes[1]))
+        self.chosen = np.zeros(self.shape, np.int64)
+        self.blocks: dict[MeasuredTable, tuple[slice, slice, bool]] = {}
+        for i, a in enumerate(columns[0]):
+            for j, b in enumerate(columns[1]):
+                rows = slice(sum(sizes[0][:i]), sum(sizes[0][: i + 1]))
+                cols = slice(sum(sizes[1][:j]), sum(sizes[1][: j + 1]))
+                turned = (b.name, a.name) in mechanism.by_columns
+                table = mechanism.by_columns.get((b.name, a.name) if turned else (a.name, b.name))
+                if table is not None:
+                    self.blocks[table] = (rows, cols, turned)
+                    self.chosen[rows, cols] = 1
 
-    noise, chosen = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-    blocks: dict[tuple[str, ...], tuple[slice, slice, bool]] = {}
-    largest = 0
-    for i, a in enumerate(columns[pair[0]]):
-        for j, b in enumerate(columns[pair[1]]):
-            rows = slice(sum(sizes[pair[0]][:i]), sum(sizes[pair[0]][: i + 1]))
-            cols = slice(sum(sizes[pair[1]][:j]), sum(sizes[pair[1]][: j + 1]))
-            turned = (b.name, a.name) in mechanism.by_columns
-            key = (b.name, a.name) if turned else (a.name, b.name)
-            if key not in mechanism.by_columns:
-                continue
-            chosen[rows, cols] = 1
-            table = mechanism.table(*key)
-            drawn = draw.noise(table, (rows.stop - rows.start, cols.stop - cols.start))
-            noise[rows, cols] = drawn
-            blocks[key] = (rows, cols, turned)
-            largest = max(largest, sum(table.grid_variance(name) for name in pair))
+    def other(self, me: str) -> str:
+        return self.pair[1] if me == self.pair[0] else self.pair[0]
 
-    bits = field_bits(session.rows, largest**0.5)
-    dtype = "int32" if bits == 32 else "int64"
-    inputs = [
-        Input("one_hot_a", pair[0], (session.rows, shape[0]), dtype),
-        Input("one_hot_b", pair[1], (session.rows, shape[1]), dtype),
-        Input("noise_a", pair[0], shape, dtype),
-        Input("noise_b", pair[1], shape, dtype),
-    ]
-    side = "a" if session.me == pair[0] else "b"
-    brought = {f"one_hot_{side}": encoded.one_hot(0, session.rows), f"noise_{side}": noise}
-    function = ALL_PAIRS
-    if not chosen.all():
-        function = CHOSEN_PAIRS
-        inputs.append(Input("chosen", None, shape, dtype))
-        brought["chosen"] = chosen
-    program = Program(function, tuple(inputs), Settings("cheetah", bits, 8 if bits == 32 else 18, pair))
-    session.progress("product", 0.0, f"with {other}: {session.rows} rows, {shape[0]} x {shape[1]} cells")
-    shares = session.engine.run(program, brought)
-    receipt = session.receipt(shares, f"{len(blocks)} pair tables of {pair[0]} and {pair[1]}")
-    opened = session.engine.reveal(shares, receipt, pair)
-    assert opened is not None
-    session.progress("product", 1.0, f"with {other}: {len(blocks)} noisy tables opened")
-    counts = np.asarray(opened[0]).astype(np.int64)
-    return {key: counts[rows, cols].T if turned else counts[rows, cols] for key, (rows, cols, turned) in blocks.items()}
+    def noise(self, draw: _Drawer) -> np.ndarray:
+        """One party's noise for every measured cell."""
+        noise = np.zeros(self.shape, np.int64)
+        for table, (rows, cols, _) in self.blocks.items():
+            noise[rows, cols] = draw.noise(table, (rows.stop - rows.start, cols.stop - cols.start))
+        return noise
+
+    def split(self, counts: np.ndarray) -> Counts:
+        """The opened matrix as tables, axes in the order of each table's columns."""
+        return {
+            table.columns: counts[rows, cols].T if turned else counts[rows, cols]
+            for table, (rows, cols, turned) in self.blocks.items()
+        }
+
+    def program(self, people: int) -> Program:
+        """Where only some tables are measured, a public mask blots out the others before anything is opened."""
+        largest = max(sum(table.grid_variance(name) for name in self.pair) for table in self.blocks)
+        bits = field_bits(people, largest**0.5)
+        dtype = "int32" if bits == 32 else "int64"
+        inputs = [
+            Input("one_hot_a", self.pair[0], (people, self.shape[0]), dtype),
+            Input("one_hot_b", self.pair[1], (people, self.shape[1]), dtype),
+            Input("noise_a", self.pair[0], self.shape, dtype),
+            Input("noise_b", self.pair[1], self.shape, dtype),
+        ]
+        settings = Settings("cheetah", bits, 8 if bits == 32 else 18, self.pair)
+        if self.chosen.all():
+            return Program(ALL_PAIRS, tuple(inputs), settings)
+        return Program(CHOSEN_PAIRS, (*inputs, Input("chosen", None, self.shape, dtype)), settings)
+
+
+def _multiply(encoded: EncodedTable, crossing: Crossing, session: Session, draw: _Drawer) -> Shares:
+    """One secure product, both parties' noise inside: shares, of which nothing is opened here."""
+    people = session.rows
+    program = crossing.program(people)
+    side = "a" if session.me == crossing.pair[0] else "b"
+    brought = {f"one_hot_{side}": encoded.one_hot(0, people), f"noise_{side}": crossing.noise(draw)}
+    if program.function == CHOSEN_PAIRS:
+        brought["chosen"] = crossing.chosen
+    cells = f"{crossing.shape[0]} x {crossing.shape[1]} cells"
+    session.progress("product", 0.0, f"with {crossing.other(session.me)}: {people} rows, {cells}")
+    return session.engine.run(program, brought)
 
 
 def _gather(noisy: Counts, mechanism: PairTables, session: Session) -> tuple[NoisyTable, ...]:
