@@ -25,6 +25,7 @@ def share(agreement: Agreement, source: Any, session: Session) -> Content | None
     helps = session.me == session.helper
     table = None if helps else tables.read(tables.open_source(source), agreement, session.me)  # private
     linked = linkage.link(table, session)  # private; everyone learns how many rows match
+    session.linked(0 if table is None else table.rows, session.rows)  # into the ledger, where there is one
     encoded = None if linked is None else encoding.encode(linked, agreement)  # private
     plan = planning.plan(agreement, session.rows)  # public: every noise scale, and what it promises to whom
     planning.compare(plan, session)  # equal at every party, or nobody goes on

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.resources
 import importlib.util
+import io
 import json
 import sys
 import tempfile
@@ -33,10 +36,11 @@ def main(vectors: list[str]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
-    from vertwin.release import open_release, write_release
+    from vertwin.cli.verify import verify as command
+    from vertwin.release import open_release, verify, write_release
 
     present = [name for name in PARTYS if importlib.util.find_spec(name) is not None]
-    rows = 0
+    rows = signed = 0
     for vector in vectors:
         release = open_release(vector)
         table = release.sample(70_000, seed=1)
@@ -51,7 +55,7 @@ def main(vectors: list[str]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = release.write_sample(Path(folder) / "twin.parquet", 1000)
             release.write_sample(Path(folder) / "twin.csv", 1000)
-            assert parquet.read_metadata(path).metadata[b"vertwin.watermark"]
+            assert parquet.read_metadata(path).metadata[b"vertwin.watermark"].decode() == (release.watermark or "")
             copy = write_release(Path(folder) / "copy.vertwin", release)
             assert copy.read_bytes() == Path(vector).read_bytes()
             damaged = bytearray(copy.read_bytes())
@@ -59,6 +63,13 @@ def main(vectors: list[str]) -> None:
             (Path(folder) / "damaged.vertwin").write_bytes(damaged)
             assert codes_of(Path(folder) / "damaged.vertwin") == ("E502",)
         rows += table.num_rows
+        if release.signatures:
+            signed += len(verify(vector).signers)
+            with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(io.StringIO()):
+                command(Path(vector))
+            assert said.getvalue().count("SHA256:") == len(release.signatures)
+    for name in ("page.css", "page.html.j2"):  # the wheel has what a page is made of, though Jinja2 is an extra
+        assert importlib.resources.files("vertwin.report").joinpath(name).is_file()
     found = {
         "python": sys.version.split()[0],
         "numpy": np.__version__,
@@ -69,6 +80,7 @@ def main(vectors: list[str]) -> None:
         "present": present,
         "loaded": [name for name in PARTYS if name in sys.modules],
         "rows": rows,
+        "signed": signed,
     }
     print(json.dumps(found))
 

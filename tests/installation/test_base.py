@@ -22,6 +22,7 @@ def analyst(interpreter: str, version: str) -> None:
     assert f".venv-base-{version}" in found["from"]
     assert found["numpy"].startswith("2."), "the development environment has NumPy 1.26; the analyst's has NumPy 2"
     assert found["rows"] == 70_000 * len(VECTORS) > 0
+    assert found["signed"] >= 2, "the signatures of a release are checked in the base installation"
     assert found["import_seconds"] < 1.0
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from vertwin.errors import UserError
 from vertwin.privacy.closed_form import gaussian_mu
+from vertwin.privacy.event import GaussianEvent, KnownSamplesEvent, SecretSamplesEvent
 from vertwin.privacy.mechanism import GradientReleases, with_least_sigma
 
 PAPER = GradientReleases(
@@ -121,3 +122,117 @@ def test_settings_that_break_the_guarantee_cannot_be_written_down(change: dict[s
     with pytest.raises(UserError) as caught:
         replace(PAPER, **change)  # type: ignore[arg-type]
     assert code in caught.value.codes
+
+
+# --- the three bounds, by brute force ---
+
+
+def contributions(bound: str, rng: np.random.Generator, count: int) -> np.ndarray:
+    """Records as each bound leaves them, C = 1: K = 2 components, two one-hot features; the worst ones among them."""
+    if bound == "statistics":
+        c = 1 / math.sqrt(1 + 2)  # w = 1 and two one-hot features: |h|^2 = sum_k r_k^2 (1 + 2)
+        rows = []
+        for _ in range(count):
+            r = rng.dirichlet([0.3, 0.3]) if rng.random() < 0.5 else np.eye(2)[rng.integers(2)]
+            t = np.concatenate([np.eye(2)[rng.integers(2)], np.eye(3)[rng.integers(3)]])
+            rows.append(c * np.concatenate([r, np.outer(r, t).ravel()]))
+        return np.array(rows)
+    g = rng.normal(size=(count, 4)) * rng.exponential(3, size=(count, 1))
+    g[::2, 1:] = 0  # many along one axis, in both directions
+    norms = np.linalg.norm(g, axis=1, keepdims=True)
+    return g / np.maximum(1, norms) if bound == "hard" else g / np.sqrt(norms**2 + 0.01)
+
+
+@pytest.mark.parametrize("bound", ["hard", "smooth", "statistics"])
+@pytest.mark.parametrize("gradient_space", ["unconstrained", "constrained"])
+def test_no_replaced_record_moves_the_sum_by_more_and_some_by_nearly_as_much(bound: str, gradient_space: str) -> None:
+    mechanism = replace(PAPER, bound=bound, gradient_space=gradient_space, dimension=1)  # type: ignore[arg-type]
+    rows = contributions(bound, np.random.default_rng(3), 600)
+    assert np.linalg.norm(rows, axis=1).max() <= 1 + 1e-12
+    moved = np.linalg.norm(rows[:, None] - rows[None], axis=2).max()
+    sensitivity = float(mechanism.sensitivity())
+    assert 0.99 * sensitivity < moved <= sensitivity
+    assert sensitivity == pytest.approx(math.sqrt(2) if bound == "statistics" else 2.0, rel=1e-9)
+
+
+def test_a_computed_weight_below_zero_is_paid_for() -> None:
+    """Two contributions whose inner product is -negative: farther apart than sqrt(2) c, within the slack."""
+    slack = 1e-3
+    mechanism = replace(PAPER, bound="statistics", negative=slack, dimension=1)
+    angle = math.acos(-slack)
+    moved = np.linalg.norm(np.array([1.0, 0.0]) - np.array([math.cos(angle), math.sin(angle)]))
+    assert math.sqrt(2) < moved <= float(mechanism.sensitivity())
+
+
+# --- Poisson samples ---
+
+HIDDEN = replace(PAPER, sampling="poisson_hidden", batch_from="helper")
+
+
+def test_who_is_told_the_batch() -> None:
+    known = {
+        "none": ("", "a", "h"),
+        "epochs": ("", "a", "h"),
+        "poisson": ("a",),
+        "poisson_hidden": ("h",),
+    }
+    for sampling, told in known.items():
+        batch_from = "h" if sampling == "poisson_hidden" else None
+        batch = None if sampling == "none" else 100
+        mechanism = replace(PAPER, sampling=sampling, batch=batch, batch_from=batch_from)  # type: ignore[arg-type]
+        for viewer in ("", "a", "h"):
+            assert mechanism.knows_batches(viewer) == (viewer in told), (sampling, viewer)
+    drawn = replace(PAPER, sampling="poisson", batch_from="h")  # the aggregator drew them, as in the paper
+    assert drawn.knows_batches("h") and drawn.knows_batches("a") and not drawn.knows_batches("")
+
+
+def test_events_of_poisson_samples() -> None:
+    known = replace(PAPER, sampling="poisson")
+    analyst, party = known.event(), known.event("a")
+    assert isinstance(analyst, SecretSamplesEvent) and isinstance(party, KnownSamplesEvent)
+    assert analyst.noise_multiplier == pytest.approx(2.042, rel=1e-9) and analyst.noise_multiplier <= 2.042
+    assert (analyst.probability, analyst.steps, analyst.distance) == (100 / 30162, 20_000, 2.0)
+    assert (analyst.rows, analyst.batch_at_most) == (30162, 150)
+    assert party.mu == pytest.approx(2 * math.sqrt(2) / 2.042, rel=1e-6)
+    hidden = HIDDEN.event("a")
+    assert isinstance(hidden, SecretSamplesEvent) and hidden.batch_at_most is None
+    assert hidden.noise_multiplier == pytest.approx(2.042 / math.sqrt(2), rel=1e-6)
+    assert isinstance(HIDDEN.event({"helper"}), KnownSamplesEvent)
+    statistics = replace(HIDDEN, bound="statistics").event()
+    assert isinstance(statistics, SecretSamplesEvent)
+    assert statistics.distance == pytest.approx(math.sqrt(2), rel=1e-6)
+    assert replace(PAPER, drawers=("h",)).event("h") == GaussianEvent(math.inf)
+
+
+def test_mu_squared_holds_whatever_a_viewer_knows() -> None:
+    """With Poisson samples it is the number for a record in every sample."""
+    full = replace(PAPER, sampling="none", batch=None)
+    assert replace(PAPER, sampling="poisson").mu_squared("a") == full.mu_squared("a")
+
+
+def test_a_missing_share_of_noise() -> None:
+    three = replace(PAPER, holders=("a", "b", "c"))
+    without = three.without_share_of("b")
+    assert [share.holder for share in without.noise] == ["a", "c"]
+    assert sum(float(s.variance) for s in without.noise) == pytest.approx(2 / 3 * 2.042**2)
+    assert without.mu_squared() == pytest.approx(three.mu_squared({"b"}), rel=1e-9)  # as if the analyst knew it
+    trusted = replace(PAPER, drawers=("h",))
+    assert trusted.without_share_of("a") is trusted and trusted.without_share_of("h") is trusted
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sampling": "poisson", "batch": None},
+        {"sampling": "poisson", "batch": 30163},
+        {"sampling": "poisson", "adjacency": "add_remove"},
+        {"sampling": "poisson_hidden"},
+        {"sampling": "poisson_hidden", "batch_from": "a"},
+        {"negative": 0.1},
+        {"bound": "statistics", "negative": -0.1},
+    ],
+)
+def test_samples_that_break_the_guarantee_cannot_be_written_down(change: dict[str, object]) -> None:
+    with pytest.raises(UserError) as caught:
+        replace(PAPER, **change)  # type: ignore[arg-type]
+    assert set(caught.value.codes) == {"E705"}

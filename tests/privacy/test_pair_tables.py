@@ -58,6 +58,36 @@ def test_replacing_a_record_moves_the_tables_by_at_most_two_each_squared(coaliti
     assert worst == 2 * len(tables)  # never more, and the bound is attained
 
 
+@pytest.mark.parametrize("coalition", ["", "p", "q", "r", "pq", "pr", "qr"])
+def test_three_parties_all_of_a_coalitions_portions_fixed_any_subset_of_the_others_changed(coalition: str) -> None:
+    """P = 3, by brute force: never more than the formula; changing all of the others' portions attains it."""
+    sizes, owners, rest = (2, 2, 2), "pqr", np.array([[0, 1, 1]])
+    names = {"x": "p", "y": "q", "z": "r"}
+    mechanism = PairTables(
+        tuple(
+            MeasuredTable(columns, who, tuple(NoiseShare(h, Fraction(1)) for h in who))
+            for columns, who in all_tables(names)
+        )
+    )
+    domain = list(itertools.product((0, 1), repeat=3))
+    worst: dict[int, float] = {}
+    for old, new in itertools.product(domain, domain):
+        changed = [c for c in range(3) if old[c] != new[c]]
+        if any(owners[c] in coalition for c in changed):
+            continue
+        total = 0.0  # each table by its own hidden noise, as mu squared counts
+        for columns, who in all_tables(names):
+            if set(who) <= set(coalition):
+                continue
+            group = tuple("xyz".index(name) for name in columns)
+            moved = counts(np.vstack([rest, old]), group, sizes) - counts(np.vstack([rest, new]), group, sizes)
+            total += float((moved**2).sum()) / sum(h not in coalition for h in who)
+        worst[len(changed)] = max(worst.get(len(changed), 0.0), total)
+    promised = mechanism.mu_squared(coalition)
+    assert max(worst.values()) <= promised
+    assert worst[3 - len(coalition)] == pytest.approx(promised, rel=1e-3)
+
+
 def test_adding_a_record_moves_each_table_by_at_most_one() -> None:
     sizes, owners = (2, 2, 3), "pqq"
     domain = list(itertools.product(*[[-1, *range(size)] for size in sizes]))
@@ -230,6 +260,33 @@ def test_best_is_within_half_a_per_cent_of_a_general_optimiser() -> None:
     result = minimize(cost, np.full(4, 7.0), constraints={"type": "ineq", "fun": slack}, method="SLSQP", tol=1e-8)
     assert slack(result.x).min() > -1e-6
     assert ours == pytest.approx(math.exp(result.fun), rel=1e-3)
+
+
+@pytest.mark.parametrize("targets", [{"": 1.0, "d": 1.0}, {"": 1.0, "f": 1.0}, {"f": 1.0}, {"": 1.0, "f": 0.5}])
+def test_a_target_more_is_never_cheaper_and_nobody_is_left_without_a_promise(targets: dict[str, float]) -> None:
+    """Where parties have no target, the sum is within 0.5 % of what the given targets alone would take."""
+    owner_of = {f"d{i}": "d" for i in range(7)} | {f"f{i}": "f" for i in range(6)}
+
+    def total(wanted: dict[str, float]) -> float:
+        limits = {frozenset(name): limit(epsilon, 1e-6) for name, epsilon in wanted.items()}
+        mechanism = calibrate(all_tables(owner_of), limits, "replace_one", "best")
+        assert all(mechanism.epsilon(1e-6, name) <= epsilon for name, epsilon in wanted.items())
+        assert all(math.isfinite(mechanism.epsilon(1e-6, name)) for name in ("", "d", "f"))
+        return float(sum(table.variance for table in mechanism.tables))
+
+    alone = total(targets)
+    for name in {"", "d", "f"} - targets.keys():
+        assert total({**targets, name: 50.0}) >= alone / 1.005
+        assert total({**targets, name: 1.0}) >= alone / 1.005
+
+
+def test_without_one_partys_share_the_shared_tables_lose_it_and_its_own_keep_it() -> None:
+    mechanism = calibrate(all_tables(ADULT), {ANALYST: limit(1.0, 1e-6)}, "replace_one")
+    cheated = mechanism.without_share_of("finances")
+    assert cheated.table("d0", "f0").variance == mechanism.table("d0", "f0").variance / 2
+    assert cheated.table("f0", "f1") == mechanism.table("f0", "f1")
+    assert cheated.epsilon(1e-6) == pytest.approx(1.227, abs=0.001)
+    assert mechanism.without_share_of("nobody") == mechanism
 
 
 def test_noise_too_small_for_its_grid_is_refused() -> None:

@@ -4,9 +4,21 @@ from dataclasses import replace
 
 import pytest
 
-from vertwin.agreement import Agreement, Bound, Column, Dpvi, Linkage, MeasureOnce, Party, Privacy, Targets
+from vertwin.agreement import (
+    Agreement,
+    Bound,
+    Column,
+    Dpvi,
+    EngineChoice,
+    Linkage,
+    MeasureOnce,
+    Party,
+    Privacy,
+    Targets,
+)
 from vertwin.domains import Binary, Missing
 from vertwin.errors import UserError
+from vertwin.privacy.accountant import LossDistributions
 from vertwin.privacy.mechanism import plan_gradient_releases, plan_pair_tables
 from vertwin.privacy.viewers import coalitions_of, viewer_of, viewers_of
 
@@ -104,3 +116,71 @@ def test_no_target_at_all_is_refused() -> None:
     with pytest.raises(UserError) as caught:
         plan_pair_tables(agreement({}))
     assert caught.value.codes == ("E703",)
+
+
+# --- minibatches and the helper ---
+
+POISSON = replace(DPVI, sampling="poisson", batch=10, batch_from="parties")
+
+
+def epsilons(terms: Agreement) -> dict[str, float | None]:
+    oracle = LossDistributions()
+    mechanism = plan_gradient_releases(terms, 1000, 30, 0.0, oracle=oracle)
+    every = (*viewers_of(mechanism, terms, oracle), *coalitions_of(mechanism, terms, oracle))
+    return {viewer.name: viewer.epsilon for viewer in every}
+
+
+def with_sigma(learner: Dpvi, **about: object) -> Agreement:
+    return replace(agreement({}, **about), learner=learner, privacy=Privacy(delta=1e-6, sigma=4.0))  # type: ignore[arg-type]
+
+
+def test_the_aggregator_that_is_no_party_has_amplification_unless_it_draws_the_batch() -> None:
+    by_parties = epsilons(with_sigma(replace(POISSON, aggregator="helper"), helper=True))
+    assert by_parties["helper"] == by_parties["analyst"]
+    assert (by_parties["a"] or 0) > (by_parties["analyst"] or 9)
+    by_aggregator = epsilons(with_sigma(replace(POISSON, aggregator="helper", batch_from="aggregator"), helper=True))
+    assert (by_aggregator["helper"] or 0) > (by_aggregator["analyst"] or 9)
+    assert by_aggregator["a"] == by_parties["a"]
+
+
+def test_hidden_batches_protect_against_parties_and_not_against_who_drew_them() -> None:
+    known = epsilons(with_sigma(replace(POISSON, aggregator="helper"), helper=True))
+    hidden = epsilons(with_sigma(replace(POISSON, sampling="poisson_hidden", batch_from=None), helper=True))
+    assert (hidden["a"] or 9) < (known["a"] or 0)
+    assert (hidden["helper"] or 0) > (hidden["analyst"] or 9)
+    assert hidden["a+helper"] is None and known["b+helper"] is None  # two of three nodes
+
+
+def test_a_helper_outside_the_computation_joins_a_party() -> None:
+    """Under cheetah the helper sees what is revealed and holds no share: with a party it is that party."""
+    terms = with_sigma(replace(DPVI, aggregator="helper"), helper=True)
+    found = epsilons(replace(terms, engine=EngineChoice("cheetah")))
+    assert found["a+helper"] == found["a"]
+
+
+def test_the_aggregator_is_said_to_be_one() -> None:
+    terms = with_sigma(DPVI)
+    mechanism = plan_gradient_releases(terms, 1000, 30, 0.0)
+    assert any("aggregator" in sentence for sentence in viewer_of(mechanism, terms, {"a"}).assumptions)
+    assert not any("aggregator" in sentence for sentence in viewer_of(mechanism, terms, {"b"}).assumptions)
+
+
+def test_secret_samples_without_an_accountant_are_refused() -> None:
+    terms = replace(agreement({"analyst": 1.0}), learner=POISSON)
+    with pytest.raises(UserError) as caught:
+        plan_gradient_releases(terms, rows=1000, dimension=30, relative_slack=0.0)
+    assert caught.value.codes == ("E705",)
+
+
+def test_a_second_run_and_the_guess() -> None:
+    terms = agreement({"analyst": 1.0})
+    for viewer in viewers_of(plan_pair_tables(terms), terms):
+        assert viewer.epsilon is not None and viewer.second_run is not None and viewer.guess is not None
+        assert viewer.epsilon < viewer.second_run < 2 * viewer.epsilon
+        assert 0.5 < viewer.guess < 0.6
+
+
+def test_of_many_parties_the_smallest_and_the_largest_coalitions() -> None:
+    terms = agreement({"analyst": 1.0}, holders="abcdefghi")
+    sizes = {len(viewer.coalition) for viewer in coalitions_of(plan_pair_tables(terms), terms)}
+    assert sizes == {2, 8}

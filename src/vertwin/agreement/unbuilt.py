@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from vertwin.agreement.canonical import Document
-from vertwin.agreement.terms import ANALYST, Agreement
+from vertwin.agreement.terms import Agreement
 from vertwin.errors import Fault, UserError
 
 
@@ -40,18 +40,9 @@ def _choice(path: str, value: str, code: str, instead: str) -> Unbuilt:
     return Unbuilt(f'{key} = "{value}"', code, path, instead, lambda document: _at(document, path) == value)
 
 
-def _best_for_others(document: Document) -> bool:
-    """Equal variances are the least sum for the analyst alone, so "best" is built for that target and no other."""
-    epsilon = _at(document, "privacy.epsilon")
-    others = isinstance(epsilon, dict) and any(viewer != ANALYST for viewer in cast(Document, epsilon))
-    best = (_at(document, "learner.variances") or "best") == "best"
-    return _at(document, "learner.kind") == "measure_once" and best and others
-
-
 _NO_POISSON: Final = 'use sampling = "none" or "epochs"'
 _HARD: Final = 'use bound = {kind = "hard", clipping_threshold = 1.0}'
 _ONE_ROW: Final = "make one row of each person first, and write rows_per_person = 1"
-_EQUAL: Final = 'use variances = "equal": every target is then met, with more noise than needed'
 UNBUILT: Final[tuple[Unbuilt, ...]] = (
     _choice("learner.sampling", "poisson", "E600", _NO_POISSON),
     _choice("learner.sampling", "poisson_hidden", "E600", _NO_POISSON),
@@ -78,9 +69,6 @@ UNBUILT: Final[tuple[Unbuilt, ...]] = (
     ),
     Unbuilt(
         "approvals", "E607", "approvals", "leave [approvals] out", lambda document: bool(document.get("approvals"))
-    ),
-    Unbuilt(
-        'variances = "best" for more viewers than the analyst', "E609", "learner.variances", _EQUAL, _best_for_others
     ),
 )
 EQUAL_COUNT: Final = "equal_count"

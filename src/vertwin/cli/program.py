@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import typer
 
-from vertwin.cli import check, demo, init, marginals, rehearse, sample, screen
+from vertwin.cli import check, demo, identity, init, ledger, marginals, plan, rehearse, run, sample, screen, verify
 from vertwin.errors import UserError, user_error
 from vertwin.version import VERSION
 
@@ -25,8 +25,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (demo.demo, init.init, check.check, rehearse.rehearse, sample.sample, marginals.marginals):
+for command in (
+    demo.demo,
+    init.init,
+    check.check,
+    plan.plan,
+    identity.identity,
+    run.run,
+    rehearse.rehearse,
+    verify.verify,
+    sample.sample,
+    marginals.marginals,
+):
     app.command()(command)
+app.add_typer(ledger.app)
 
 
 def _version(wanted: bool) -> None:

@@ -54,8 +54,8 @@ class Engine(ABC):
         """Open the outputs at the parties in `to`; None at the others. One message to each of them, no round more."""
 
     @abstractmethod
-    def restore(self, program: Program, held: object) -> Shares:
-        """Shares of an earlier process of this party, from what it stored of them."""
+    def restore(self, program: Program, held: object, run: int) -> Shares:
+        """Shares of an earlier process of this party, from what it stored of its run of that number."""
 
     @abstractmethod
     def close(self) -> None:

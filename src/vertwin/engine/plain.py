@@ -102,7 +102,7 @@ class PlainEngine(Engine):
         assert isinstance(shares.held, tuple)
         return tuple(np.array(output) for output in shares.held)
 
-    def restore(self, program: Program, held: object) -> Shares:
+    def restore(self, program: Program, held: object, run: int) -> Shares:
         raise AssertionError("a plain rehearsal stores no shares")
 
     def close(self) -> None:

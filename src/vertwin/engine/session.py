@@ -21,6 +21,7 @@ class Earlier:
     """What this party stored of an attempt before its shares were exchanged."""
 
     shares: bytes  # as `share_codec` writes them
+    run: int  # which run of its program they are, so that its receipt fits them
     beside: bytes
 
 
@@ -44,6 +45,12 @@ class Session(ABC):
     @property
     def peers(self) -> tuple[str, ...]:
         return tuple(name for name in self.everyone if name != self.me)
+
+    def linked(self, offered: int, rows: int) -> None:
+        """Told once the rows are linked: how many this party offered, how many people all parties have. A rehearsal
+        keeps no ledger; where there is one, a linkage is an entry: whoever may link again with guessed ids can find
+        out who is in a register."""
+        self.rows = rows
 
     @abstractmethod
     def receipt(self, shares: Shares, what: str, beside: bytes = b"") -> Receipt:

@@ -152,10 +152,10 @@ class SpuEngine(Engine):
         outputs = [[held[i] for held in by_node] for i in range(shares.outputs)]
         return tuple(self._child(settings).ask(self._link.check, "open", settings, outputs))
 
-    def restore(self, program: Program, held: object) -> Shares:
+    def restore(self, program: Program, held: object, run: int) -> Shares:
         assert isinstance(held, list)
         self._settings[program.digest] = program.settings
-        return Shares(program.digest, 0, len(held), held)
+        return Shares(program.digest, run, len(held), held)
 
     def close(self) -> None:
         while self._children:

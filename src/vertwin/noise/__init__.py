@@ -5,7 +5,7 @@ Everything random that privacy rests on comes through this folder; `entropy.py` 
 
 from __future__ import annotations
 
-from vertwin.noise.discrete_gaussian import DiscreteGaussian
+from vertwin.noise.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian
 from vertwin.noise.entropy import Entropy, SystemEntropy
 
-__all__ = ["DiscreteGaussian", "Entropy", "SystemEntropy"]
+__all__ = ["LARGEST_VARIANCE", "DiscreteGaussian", "Entropy", "SystemEntropy"]

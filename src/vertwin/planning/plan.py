@@ -6,35 +6,78 @@ from vertwin.agreement import Agreement, Dpvi, MeasureOnce
 from vertwin.engine import Session
 from vertwin.errors import user_error
 from vertwin.learners.plan import Plan
-from vertwin.privacy.mechanism import plan_pair_tables
-from vertwin.privacy.viewers import viewers_of
+from vertwin.privacy.event import Mechanism
+from vertwin.noise import LARGEST_VARIANCE
+from vertwin.privacy.mechanism import GradientReleases, PairTables, plan_pair_tables
+from vertwin.privacy.oracle import ClosedForm, Oracle
+from vertwin.privacy.statement import plain_text, statement_of
+from vertwin.privacy.viewers import Viewer, coalitions_of, viewers_of
 from vertwin.release import Promise, Statement
 
 
 def plan(agreement: Agreement, rows: int) -> Plan:
     """Equal at every party that has the same agreement and row count: no clock, no entropy, no file."""
+    mechanism = mechanism_for(agreement, rows)
+    return Plan(agreement, rows, mechanism, statement_for(agreement, mechanism))
+
+
+def statement(plan: Plan, released: Mechanism) -> Statement:
+    """The promise of what was in fact released: the plan's own, or less where a second look chose what to measure."""
+    return plan.statement if released == plan.mechanism else statement_for(plan.agreement, released)
+
+
+def statement_for(agreement: Agreement, mechanism: Mechanism) -> Statement:
+    """Every viewer's promise under one mechanism, as data and in words."""
+    oracle = oracle_for(agreement)
+    viewers = viewers_of(mechanism, agreement, oracle)
+    every = (*viewers, *coalitions_of(mechanism, agreement, oracle))
+    text = plain_text(statement_of(mechanism, agreement, viewers, oracle))
+    return Statement(text, tuple(_promise(viewer) for viewer in every))
+
+
+def mechanism_for(agreement: Agreement, rows: int) -> PairTables | GradientReleases:
+    """What is revealed and under how much noise: the one object that every scale is read from."""
+    if rows < 1:
+        raise user_error("E707", f"a plan for {rows} rows", "the number of people in all the tables, at least 1")
     match agreement.learner:
         case MeasureOnce():
             mechanism = plan_pair_tables(agreement)
-            promises = tuple(
-                Promise(
-                    viewer.name,
-                    tuple(sorted(viewer.coalition)),
-                    viewer.epsilon,
-                    viewer.delta,
-                    viewer.adjacency,
-                    viewer.assumptions,
-                )
-                for viewer in viewers_of(mechanism, agreement)
-            )
-            statement = Statement("(epsilon, delta) of each viewer, in closed form", promises)
-            return Plan(agreement, rows, mechanism, statement)
+            largest = max(table.grid_variance(h) for table in mechanism.tables for h in table.owners)
         case Dpvi():
             from vertwin.learners.dpvi.mechanism import plan_mechanism
 
-            # The noise is exact and calibrated; which viewer is promised what is said from the promise issue on.
-            return Plan(agreement, rows, plan_mechanism(agreement, rows), Statement())
-    raise AssertionError(f"no learner {agreement.learner}")
+            mechanism = plan_mechanism(agreement, rows)
+            largest = max(mechanism.grid_variance(share.holder) for share in mechanism.noise)
+        case _:
+            raise AssertionError(f"no learner {agreement.learner}")
+    if largest >= LARGEST_VARIANCE:
+        raise user_error(
+            "E704",
+            "the targets ask for noise with a standard deviation above 2^46 units of its grid, which cannot be drawn",
+            "a larger epsilon or delta",
+            "privacy",
+        )
+    return mechanism
+
+
+def oracle_for(agreement: Agreement) -> Oracle:
+    """Closed forms where they are exact; privacy loss distributions where minibatches are secret."""
+    if isinstance(agreement.learner, Dpvi) and agreement.learner.sampling.startswith("poisson"):
+        from vertwin.privacy.accountant import LossDistributions
+
+        return LossDistributions()
+    return ClosedForm()
+
+
+def _promise(viewer: Viewer) -> Promise:
+    return Promise(
+        viewer.name,
+        tuple(sorted(viewer.coalition)),
+        viewer.epsilon,
+        viewer.delta,
+        viewer.adjacency,
+        viewer.assumptions,
+    )
 
 
 def compare(plan: Plan, session: Session) -> None:

@@ -58,17 +58,19 @@ def least_variances(groups: Sequence[TableGroup], viewpoints: Sequence[Viewpoint
     """The least sum of variances within all limits. Each owner of a table must be hidden from some viewpoint."""
     concerned = [point for point in viewpoints if any(not point.coalition.issuperset(group.owners) for group in groups)]
     start = equal_variances(groups, concerned)
-    best, best_cost = start, _cost(groups, start)
+    best, best_cost = start, total_variance(groups, start)
     # The optimum is homogeneous: with all limits L -> c L variances go as 1/c and prices as 1/c^2.
     prices = [best_cost / (len(concerned) * point.limit) for point in concerned]
     for _ in range(_ROUNDS):
         split = {group.owners: _split(group, concerned, prices) for group in groups}
         used = [point.mu_squared(groups, split) / point.limit for point in concerned]
         feasible = _scaled(split, max(used))
-        if (cost := _cost(groups, feasible)) < best_cost:
+        if (cost := total_variance(groups, feasible)) < best_cost:
             best, best_cost = feasible, cost
         # The dual at these prices, the best over a common factor c of them: 2 sqrt(c) A - c B, A = cost, B = sum w L.
-        floor = _cost(groups, split) ** 2 / sum(w * point.limit for w, point in zip(prices, concerned, strict=True))
+        floor = total_variance(groups, split) ** 2 / sum(
+            w * point.limit for w, point in zip(prices, concerned, strict=True)
+        )
         if best_cost <= floor * (1 + GAP):
             break
         prices = [max(w * u, 1e-12 * max(prices)) for w, u in zip(prices, used, strict=True)]
@@ -104,7 +106,8 @@ def _split(
     return ((a, first * stretch), (b, second * stretch))
 
 
-def _cost(groups: Sequence[TableGroup], shares: Shares) -> float:
+def total_variance(groups: Sequence[TableGroup], shares: Shares) -> float:
+    """Over all tables of all groups: what calibration keeps least."""
     return sum(group.count * sum(variance for _, variance in shares[group.owners]) for group in groups)
 
 

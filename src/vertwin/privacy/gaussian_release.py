@@ -19,16 +19,16 @@ rounds up. What is left is the 4: `hidden_variance` takes it off.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Set
 from fractions import Fraction
 from math import inf, nextafter, sqrt
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from vertwin.errors import user_error
 from vertwin.privacy.closed_form import gaussian_epsilon
-
-Adjacency = Literal["replace_one", "add_remove"]
+from vertwin.privacy.event import Adjacency as Adjacency
+from vertwin.privacy.event import Event, GaussianEvent, Mechanism
 
 SMOOTHING: Final = 4  # squared grid units that the step from continuous to discrete noise costs
 LEAST_SHARE: Final = 16  # squared grid units
@@ -41,30 +41,23 @@ class NoiseShare(NamedTuple):
     variance: Fraction
 
 
-class GaussianRelease(ABC):
-    """A mechanism whose promise is one number mu for every viewer.
-
-    A viewer is known by its coalition: the parties that pool what they saw (none of them: the analyst, who sees
-    only what is released). A coalition's own columns are fixed between neighbouring tables, and it can subtract the
-    noise that it drew itself.
-    """
-
-    adjacency: Adjacency
+class GaussianRelease(Mechanism):
+    """A mechanism whose promise to every viewer is one number mu."""
 
     @abstractmethod
     def mu_squared(self, coalition: Iterable[str] = ()) -> float:
         """Squared distance of neighbouring tables in units of the noise that the coalition did not draw; rounded up."""
 
     def mu(self, coalition: Iterable[str] = ()) -> float:
-        return nextafter(sqrt(self.mu_squared(coalition)), inf)
+        squared = self.mu_squared(coalition)
+        return nextafter(sqrt(squared), inf) if squared else 0.0
+
+    def event(self, coalition: Iterable[str] = ()) -> Event:
+        return GaussianEvent(self.mu(coalition))
 
     def epsilon(self, delta: float, coalition: Iterable[str] = ()) -> float:
         """The epsilon of this viewer at `delta`, rounded up; infinite where nothing is promised."""
         return gaussian_epsilon(self.mu(coalition), delta)
-
-    def adjacency_for(self, coalition: Iterable[str] = ()) -> Adjacency:
-        """Towards a party a record is always replaced: that a person is in the table, it knows from the linkage."""
-        return "replace_one" if tuple(coalition) else self.adjacency
 
 
 def hidden_variance(noise: Iterable[NoiseShare], coalition: Set[str], grid_bits: int) -> Fraction:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from vertwin.privacy.gaussian_release import Adjacency, GaussianRelease, NoiseShare
-from vertwin.privacy.gradient_releases import GradientReleases, plan_gradient_releases, with_least_sigma
+from vertwin.privacy.event import Adjacency, Mechanism
+from vertwin.privacy.gaussian_release import GaussianRelease, NoiseShare
+from vertwin.privacy.gradient_releases import GradientReleases, with_least_sigma
+from vertwin.privacy.least_sigma import meet_targets, plan_gradient_releases
 from vertwin.privacy.pair_tables import (
     MeasuredTable,
     PairTables,
     all_tables,
     calibrate,
+    coalition_of,
     limits_of,
     plan_pair_tables,
 )
@@ -18,11 +21,14 @@ __all__ = [
     "GaussianRelease",
     "GradientReleases",
     "MeasuredTable",
+    "Mechanism",
     "NoiseShare",
     "PairTables",
     "all_tables",
     "calibrate",
+    "coalition_of",
     "limits_of",
+    "meet_targets",
     "plan_gradient_releases",
     "plan_pair_tables",
     "with_least_sigma",

@@ -17,7 +17,7 @@ tables held fixed, a bigger coalition has a larger mu.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -25,7 +25,14 @@ from math import inf, sqrt
 from typing import TYPE_CHECKING, Final, Literal
 
 from vertwin.errors import user_error
-from vertwin.privacy.calibration import TableGroup, Viewpoint, equal_variances, least_variances
+from vertwin.privacy.calibration import (
+    Shares,
+    TableGroup,
+    Viewpoint,
+    equal_variances,
+    least_variances,
+    total_variance,
+)
 from vertwin.privacy.closed_form import gaussian_mu
 from vertwin.privacy.gaussian_release import (
     Adjacency,
@@ -41,6 +48,7 @@ from vertwin.privacy.gaussian_release import (
 if TYPE_CHECKING:
     from vertwin.agreement import Agreement
 
+TOLERANCE: Final = 0.004  # of the least sum of variances: what promises that nobody asked for may cost
 GRID_BITS: Final = 8  # noise is drawn in units of 2^-8 of a count: fine enough that being discrete costs nothing
 SQUARED_DISTANCE: Final[Mapping[Adjacency, int]] = {"replace_one": 2, "add_remove": 1}  # per table, in counts
 
@@ -98,6 +106,16 @@ class PairTables(GaussianRelease):
                 total += distance * count / hidden
         return rounded_up(total) if total else 0.0
 
+    def without_share_of(self, holder: str) -> PairTables:
+        """As if this holder had drawn no noise for the tables that it shares with others."""
+        tables = tuple(
+            replace(table, noise=tuple(share for share in table.noise if share.holder != holder))
+            if any(share.holder != holder for share in table.noise)
+            else table
+            for table in self.tables
+        )
+        return replace(self, tables=tables)
+
     @cached_property
     def _kinds(self) -> dict[tuple[tuple[str, ...], tuple[NoiseShare, ...]], int]:
         """Tables that differ in their columns alone, counted: a wide release has thousands of them."""
@@ -131,8 +149,9 @@ def calibrate(
     """The least noise with which mu squared stays within `limits` for every coalition named there.
 
     "equal": one variance for all tables, drawn in equal shares by a table's owners. "best": the least sum of the
-    tables' variances, free over tables and over how owners split a table; a party without a limit of its own keeps
-    the one it would have under "equal", so that nobody is worse off for the difference.
+    tables' variances, free over tables and over how owners split a table. A party without a limit of its own keeps the
+    one it would have under "equal" as far as that costs less than TOLERANCE of the sum; where it costs more, a
+    multiple of it, since a promise that nobody asked for shall not be paid for by those that somebody did.
     """
     counts: dict[tuple[str, ...], int] = {}
     for _, owners in tables:
@@ -144,14 +163,7 @@ def calibrate(
     ]
     shares = equal_variances(groups, viewpoints)
     if variances == "best":
-        holders = {holder for owners in counts for holder in owners}
-        alone = [frozenset({holder}) for holder in sorted(holders) if frozenset({holder}) not in limits]
-        implied = [
-            Viewpoint(coalition, 2, value)
-            for coalition in alone
-            if (value := Viewpoint(coalition, 2, 1.0).mu_squared(groups, shares)) > 0
-        ]
-        shares = least_variances(groups, [*viewpoints, *implied])
+        shares = _best_shares(groups, viewpoints, shares)
     factor = Fraction(1)
     while True:
         noise = {
@@ -169,16 +181,50 @@ def calibrate(
         factor *= Fraction(excess) * Fraction(1_000_000_001, 1_000_000_000)
 
 
+def _best_shares(groups: Sequence[TableGroup], viewpoints: Sequence[Viewpoint], equal: Shares) -> Shares:
+    """The least variances within all limits, and nobody left without any promise."""
+    given = {point.coalition for point in viewpoints}
+    holders = sorted({holder for group in groups for holder in group.owners})
+    implied = [
+        Viewpoint(coalition, 2, value)
+        for coalition in (frozenset({holder}) for holder in holders)
+        if coalition not in given and (value := Viewpoint(coalition, 2, 1.0).mu_squared(groups, equal)) > 0
+    ]
+    if not implied:
+        return least_variances(groups, viewpoints)
+    ceiling = total_variance(groups, least_variances(groups, viewpoints)) * (1 + TOLERANCE)
+
+    def loosened(factor: float) -> Shares:
+        looser = [Viewpoint(point.coalition, 2, point.limit * factor) for point in implied]
+        return least_variances(groups, [*viewpoints, *looser])
+
+    low, high = 1.0, 1.0
+    best = loosened(high)
+    while total_variance(groups, best) > ceiling and high < 2.0**60:
+        low, high = high, 2 * high
+        best = loosened(high)
+    for _ in range(10 if high > 1 else 0):
+        middle = sqrt(low * high)
+        tried = loosened(middle)
+        if total_variance(groups, tried) <= ceiling:
+            best, high = tried, middle
+        else:
+            low = middle
+    return best
+
+
 def limits_of(agreement: Agreement) -> dict[frozenset[str], float]:
     """The largest mu squared that each target of the agreement allows, by coalition (the analyst: the empty one)."""
     targets = agreement.targets()
     if not targets:
         raise user_error("E703", "no epsilon is given for any viewer", place="privacy.epsilon")
     delta = agreement.privacy.delta
-    return {
-        frozenset() if viewer == "analyst" else frozenset({viewer}): gaussian_mu(epsilon, delta) ** 2 * (1 - 1e-14)
-        for viewer, epsilon in targets.items()
-    }
+    return {coalition_of(viewer): gaussian_mu(epsilon, delta) ** 2 * (1 - 1e-14) for viewer, epsilon in targets.items()}
+
+
+def coalition_of(viewer: str) -> frozenset[str]:
+    """The coalition of a viewer that an agreement names: the analyst is the empty one."""
+    return frozenset() if viewer == "analyst" else frozenset({viewer})
 
 
 def plan_pair_tables(agreement: Agreement) -> PairTables:

@@ -90,7 +90,7 @@ def _finished_before(
         return None, []
     (crossing,) = crossings
     program = crossing.program(session.rows)
-    shares = session.engine.restore(program, decode_shares(earlier.shares, 1, session.me))
+    shares = session.engine.restore(program, decode_shares(earlier.shares, 1, session.me), earlier.run)
     mine = [table.columns for table in mechanism.tables if table.owners == (session.me,)]
     own = dict(zip(mine, decode_counts(earlier.beside, len(mine)), strict=True))
     session.progress("own tables", 1.0, "an earlier attempt is finished: nothing is computed or drawn again")
