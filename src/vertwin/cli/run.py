@@ -97,9 +97,7 @@ def _signed_by_all(content: Content, prepared: Prepared, session: PartySession) 
     return [mine if name == session.me else Signature.from_bytes(received[name], name) for name in session.everyone]
 
 
-def _write(
-    target: Path, content: Content, signatures: list[Signature], force: bool, session: PartySession
-) -> None:
+def _write(target: Path, content: Content, signatures: list[Signature], force: bool, session: PartySession) -> None:
     from vertwin.release import content_digest, write_release
 
     write_release(target, content, force=force, signatures=signatures)

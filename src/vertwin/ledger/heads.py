@@ -92,5 +92,17 @@ def check_countersignature(head: SignedHead, peer: str, signature: bytes, verify
         raise unbelievable(peer, "was not countersigned with that party's key")
 
 
+def went_back(peer: str, shown: SignedHead, own: bool, entries: int, place: str) -> UserError:
+    """E544: a peer holds a head of this ledger that the ledger does not contain (`own`: this key signed it)."""
+    here = f"this ledger ends at entry {entries}" if entries < shown.count else "here that entry is another one"
+    signed = ", signed with this key" if own else ""
+    return user_error(
+        "E544",
+        f'party "{peer}" holds the head of entry {shown.count} of this ledger{signed}; {here}',
+        "an older copy was put back, or the state folder is another one: bring back the newest",
+        place,
+    )
+
+
 def unbelievable(teller: str, why: str) -> UserError:
     return user_error("E548", f'a ledger head that party "{teller}" sent {why}')

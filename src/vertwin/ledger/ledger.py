@@ -44,7 +44,15 @@ from vertwin.ledger.entries import (
 )
 from vertwin.ledger.events import Composer, gaussian_composer
 from vertwin.ledger.file import Clock, FreshBytes, LedgerFile, system_clock
-from vertwin.ledger.heads import SignedHead, Signing, check_countersignature, countersign, sign_head
+from vertwin.ledger.heads import (
+    HEAD_DOMAIN,
+    SignedHead,
+    Signing,
+    check_countersignature,
+    countersign,
+    sign_head,
+    went_back,
+)
 from vertwin.ledger.history import Attempt, History
 from vertwin.ledger.pending import FOLDER as PENDING
 from vertwin.ledger.pending import PendingStore
@@ -333,19 +341,8 @@ class Ledger:
         history = self.history
         if history.head_at(shown.count) == Head(shown.count, shown.head):
             return
-        ours = signing.verify[history.party]("ledger head", shown.message, bytes.fromhex(shown.signature))
-        raise user_error(
-            "E544",
-            f'party "{peer}" holds the head of entry {shown.count} of this ledger'
-            f"{', signed with this key' if ours else ''}; "
-            + (
-                f"this ledger ends at entry {self.head.count}"
-                if self.head.count < shown.count
-                else "here that entry is another one"
-            ),
-            "an older copy was put back, or the state folder is another one: bring back the newest",
-            str(self._file.folder),
-        )
+        own = signing.verify[history.party](HEAD_DOMAIN, shown.message, bytes.fromhex(shown.signature))
+        raise went_back(peer, shown, own, self.head.count, str(self._file.folder))
 
     def check_peer(self, now: SignedHead) -> None:
         """E546 if a peer's ledger stands before what it signed earlier, or signed two ledgers of one length."""

@@ -65,9 +65,7 @@ class PartySession(Session):
         self.helper = agreement.helper.name if agreement.helper else None
         self.link, self.entropy, self.watermark = joined.link, entropy, None
         self.agreement, self._ledger, self._progress = agreement, ledger, progress
-        self.engine = SpuEngine(
-            joined.link, me, joined.tunnel.engine_addresses, folders.private / "engine.log"
-        )
+        self.engine = SpuEngine(joined.link, me, joined.tunnel.engine_addresses, folders.private / "engine.log")
         self.matcher = PsiMatcher(
             joined.link,
             self.holders,

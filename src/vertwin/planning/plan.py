@@ -6,8 +6,8 @@ from vertwin.agreement import Agreement, Dpvi, MeasureOnce
 from vertwin.engine import Session
 from vertwin.errors import user_error
 from vertwin.learners.plan import Plan
-from vertwin.privacy.event import Mechanism
 from vertwin.noise import LARGEST_VARIANCE
+from vertwin.privacy.event import Mechanism
 from vertwin.privacy.mechanism import GradientReleases, PairTables, plan_pair_tables
 from vertwin.privacy.oracle import ClosedForm, Oracle
 from vertwin.privacy.statement import plain_text, statement_of

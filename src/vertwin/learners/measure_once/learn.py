@@ -77,7 +77,9 @@ def _look(
         opened = session.engine.reveal(shares, receipt, crossing.pair)
         assert opened is not None
         noisy |= crossing.split(np.asarray(opened[0]).astype(np.int64))
-        session.progress("product", 1.0, f"with {crossing.other(session.me)}: {len(crossing.blocks)} noisy tables opened")
+        session.progress(
+            "product", 1.0, f"with {crossing.other(session.me)}: {len(crossing.blocks)} noisy tables opened"
+        )
     return _gather(noisy, mechanism, session)
 
 
