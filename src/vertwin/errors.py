@@ -191,11 +191,11 @@ CODES: Final[dict[str, Code]] = {
     "E532": Code("promise missing", "A statement has one promise for the analyst and one for each party."),
     "E533": Code("another agreement", "Compare the digests: vertwin check prints that of your agreement."),
     "E534": Code("no report", 'Install the report extra: pip install "vertwin[report]".', ENVIRONMENT),
-    "E535": Code("nobody signed it", "A rehearsal's release is only for trying; --rehearsal checks all the rest of it."),
+    "E535": Code("nobody signed it", "A rehearsal is for trying only; --rehearsal checks all the rest of it."),
     # --- E54x-E56x: the ledger ----------------------------------------------------------------------------------
     "E540": Code("no ledger that can be read", "Name the data set, the party and the --state folder as the run did."),
     "E541": Code("ledger altered or damaged", "Bring back the newest copy of its whole folder; never edit its files."),
-    "E542": Code("ledger of another data set or party", "Put the right ledger there, or name the right --state folder."),
+    "E542": Code("ledger of another data set or party", "Put the right ledger there, or name the right state folder."),
     "E543": Code("ledger in use", "Wait until the other run of this party has ended, or end it.", ENVIRONMENT),
     "E544": Code("end of the ledger is missing", "Bring back the newest copy of its whole folder; then start again."),
     "E545": Code("clock goes backwards", "Set the clock right; if it was ahead before: vertwin ledger clock."),

@@ -28,7 +28,7 @@ def forms(target: float, viewer: str = "a") -> dict[str, Form]:
     return {form.sampling: form for form in compare_forms(PAPER, {frozenset(viewer): target}, 1e-5, ORACLE)}
 
 
-@pytest.mark.parametrize("target", [1.0, 10.0, 100.0])
+@pytest.mark.parametrize("target", [1.0, 100.0])
 def test_towards_a_party_known_samples_do_not_pay(target: float) -> None:
     found = forms(target)
     assert next(iter(found)) == "none"  # the cheapest first

@@ -79,6 +79,12 @@ def test_published_values() -> None:
     assert 1 / gaussian_mu(1.0, 1e-5) == pytest.approx(3.73063, abs=1e-5)
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-12, 1e-300), (1e-300, 1e-300), (1e-9, 1e-30), (1e3, 1e-300)])
+def test_absurd_targets_end(epsilon: float, delta: float) -> None:
+    mu = gaussian_mu(epsilon, delta)
+    assert mu > 0 and gaussian_epsilon(mu, delta) <= epsilon
+
+
 def test_limits() -> None:
     assert gaussian_epsilon(0.0, 1e-6) == 0.0
     assert gaussian_epsilon(math.inf, 1e-6) == math.inf

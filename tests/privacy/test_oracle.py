@@ -39,13 +39,13 @@ def test_known_samples_are_never_below_the_exact_mean_and_close(
     assert found <= exact * (1 + 1e-9) + 1e-30
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(st.floats(0.01, 3), st.floats(0.001, 1.0), st.integers(1, 100_000))
 def test_known_samples_lie_between_nothing_and_every_step(mu: float, q: float, steps: int) -> None:
     event = KnownSamplesEvent(mu, q, steps)
     epsilon = ORACLE.epsilon(event, 1e-6)
-    assert ORACLE.delta(event, epsilon) <= 1e-6
-    assert epsilon <= gaussian_epsilon(mu * math.sqrt(steps) * (1 + 1e-12), 1e-6)
+    assert ORACLE.delta(event, epsilon) <= 1e-6 * (1 + 1e-7)  # delta has its own rounding, upwards
+    assert epsilon <= gaussian_epsilon(mu * math.sqrt(steps), 1e-6) * (1 + 1e-8)
     if q == 1:
         assert epsilon == pytest.approx(gaussian_epsilon(mu * math.sqrt(steps), 1e-6))
 
@@ -56,6 +56,11 @@ def test_the_papers_setting_with_batches_that_a_party_knows() -> None:
     for distance, expected in ((2.0, 127.7), (1.0, 42.8)):
         event = KnownSamplesEvent(distance / hidden, 100 / 30_162, 20_000)
         assert ORACLE.epsilon(event, 1e-5) == pytest.approx(expected, abs=0.05)
+
+
+def test_a_delta_below_what_the_tails_leave_counts_every_step() -> None:
+    event = KnownSamplesEvent(0.1, 0.5, 100_000)
+    assert ORACLE.epsilon(event, 1e-200) == pytest.approx(gaussian_epsilon(0.1 * math.sqrt(100_000), 1e-200), rel=1e-8)
 
 
 def test_grouping_many_uses_costs_little() -> None:

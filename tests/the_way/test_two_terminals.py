@@ -1,4 +1,4 @@
-"""Two organisations in two terminals: real processes, TLS, linkage, ledgers, one signed release; and a crash in between."""
+"""Two organisations in two terminals: TLS, linkage, ledgers, one signed release; and a crash in between."""
 
 from __future__ import annotations
 
@@ -153,3 +153,32 @@ def test_what_run_does_not_take_yet_is_refused_with_its_reason(tmp_path, capsys,
         path.write_text((examples / name).read_text())
     assert main(["run", str(path), "--as", "clinic", "--data", "x.csv", "--state", str(tmp_path)]) == 2
     assert "E612" in capsys.readouterr().err
+
+
+def test_parties_that_hold_different_releases_sign_nothing():
+    """As on two machines whose mathematics differ in a last bit: one clear error, before any signature."""
+    from types import SimpleNamespace
+
+    from conftest import in_threads
+
+    from vertwin import rehearsal
+    from vertwin.cli.run import _signed_by_all
+    from vertwin.errors import UserError
+    from vertwin.rehearsal.links import queue_links
+
+    terms = agreements.parse(town_agreements.agreement_text())
+    terms = replace(terms, learner=replace(terms.learner, components=2, restarts=1))
+    tables = dict(town_files.make(people=600).aligned)
+    content = rehearsal.run(terms, tables, secure=False, progress=lambda *_: None)
+    contents = dict(zip(PARTIES, (content, replace(content, notes=("another",))), strict=True))
+    links = queue_links(PARTIES)
+    codes = []
+
+    def party(name):
+        try:
+            _signed_by_all(contents[name], None, SimpleNamespace(me=name, link=links[name], everyone=PARTIES))
+        except UserError as error:
+            codes.append(error.codes)
+
+    in_threads({name: lambda name=name: party(name) for name in PARTIES})
+    assert codes == [("E418",), ("E418",)]

@@ -80,7 +80,7 @@ class PartySession(Session):
         self.attempt, self.resumed = self._begin()
 
     def _begin(self) -> tuple[str, bool]:
-        """Ledgers first: each contains what its party signed; then an earlier attempt is finished, or a new one named."""
+        """Ledgers first: each holds what its party signed; then an earlier attempt is finished, or a new one named."""
         greet(self._ledger, self.link.exchange, self._signing)
         earlier = settle(self._ledger, self.agreement.digest, self.link.exchange)
         if earlier is not None:

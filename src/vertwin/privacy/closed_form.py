@@ -79,8 +79,10 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
             low = middle
         else:
             high = middle
+    shrink = 1e-15
     while gaussian_epsilon(low, delta) > epsilon:  # by the last bit: the way back shall not end above the target
-        low *= 1 - 1e-15
+        low *= 1 - shrink
+        shrink = min(0.5, 2 * shrink)  # a delta near the rounding of the formula itself takes more than the last bit
     return low
 
 

@@ -79,7 +79,8 @@ def _known_samples_delta(event: KnownSamplesEvent, epsilon: float) -> float:
 def _known_samples_epsilon(event: KnownSamplesEvent, delta: float) -> float:
     if not 0 < delta < 1:
         raise user_error("E700", "delta must lie strictly between 0 and 1")
-    low, high = 0.0, gaussian_epsilon(event.mu * sqrt(event.steps) * (1 + 1e-15), delta)
+    high = gaussian_epsilon(event.mu * sqrt(event.steps) * (1 + 1e-15), delta)  # a use in every step: holds by itself
+    low = 0.0
     if _known_samples_delta(event, 0.0) <= delta:
         return 0.0
     while high - low > 1e-9 * high:
