@@ -14,7 +14,7 @@ import numpy as np
 from vertwin.engine import Program, Settings
 from vertwin.engine.spu import SpuEngine
 from vertwin.rehearsal.links import queue_links
-from vertwin.rehearsal.receipt import issue
+from vertwin.rehearsal.receipt import WATERMARK, issue
 
 
 class Parties:
@@ -24,7 +24,9 @@ class Parties:
         self.nodes = tuple(nodes)
         self.directory = Path(tempfile.mkdtemp(prefix="vertwin-bench-"))
         links = queue_links(self.nodes)
-        self.engines = {n: SpuEngine(links[n], n, self._addresses, self.directory / f"{n}.log") for n in self.nodes}
+        self.engines = {
+            n: SpuEngine(links[n], n, self._addresses, self.directory / f"{n}.log", WATERMARK) for n in self.nodes
+        }
 
     def _addresses(self, settings: Settings) -> dict[str, str]:
         group = f"{settings.field_bits}-{settings.fraction_bits}"

@@ -24,6 +24,8 @@ UTILITY = "utility.py --data adult --learner"
 COMMANDS = (
     "sampling.py",
     "secure_step.py",
+    "noise.py",
+    "accounting.py",
     f"{UTILITY} measure_once --epsilon 1 --adjacency add_remove --seeds 5",
     f"{UTILITY} measure_once --epsilon 1 --adjacency add_remove --seeds 5 --stages 2",
     f"{UTILITY} measure_once --epsilon 1 --adjacency replace_one --seeds 5",
@@ -31,7 +33,7 @@ COMMANDS = (
     f"{UTILITY} measure_once --epsilon 3 --adjacency add_remove --seeds 3",
     f"{UTILITY} dpvi --epsilon 1 --adjacency add_remove --seeds 3",
     "partitioned.py --setting best --seeds 3",
-    "partitioned.py --setting paper --seeds 3",
+    "partitioned.py --setting paper --seeds 2",
     "partitioned.py --setting clear",
 )
 

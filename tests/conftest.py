@@ -45,12 +45,14 @@ class SpuParties:
     def __init__(self, nodes: tuple[str, ...]) -> None:
         from vertwin.engine.spu import SpuEngine
         from vertwin.rehearsal.links import queue_links
+        from vertwin.rehearsal.receipt import WATERMARK
 
         self.nodes = nodes
         self.directory = Path(tempfile.mkdtemp(prefix="vertwin-test-"))
         self.links = queue_links(nodes)
         self.engines = {
-            name: SpuEngine(self.links[name], name, self._addresses, self.directory / f"{name}.log") for name in nodes
+            name: SpuEngine(self.links[name], name, self._addresses, self.directory / f"{name}.log", WATERMARK)
+            for name in nodes
         }
 
     def _addresses(self, settings: Any) -> dict[str, str]:

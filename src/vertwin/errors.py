@@ -87,6 +87,7 @@ CODES: Final[dict[str, Code]] = {
     "E174": Code("target for an unknown viewer", 'Viewers are "analyst", "parties" and the names of the holders.'),
     "E175": Code("delta out of range", "Delta lies between 0 and 1, below one over the number of rows."),
     "E176": Code("sigma out of range", "Sigma is positive and finite."),
+    "E183": Code("a key declared as a column", "Leave it out of the columns: what names a person is never released."),
     "E181": Code("approval by an unknown party", "Name parties of the agreement."),
     # --- E2xx: tables and domains -------------------------------------------------------------------------------
     "E201": Code("wrong storage type", "Store the column as the kind of values that the agreement declares."),
@@ -122,6 +123,7 @@ CODES: Final[dict[str, Code]] = {
     # --- E3xx: this machine and its installation ----------------------------------------------------------------
     "E301": Code("wrong Python", "A party's commands run on Python 3.11, where the secure engine runs.", ENVIRONMENT),
     "E302": Code("no secure engine", 'Install the party extra: pip install "vertwin[party]".', ENVIRONMENT),
+    "E305": Code("checks are off", "Unset PYTHONOPTIMIZE, and start Python without -O.", ENVIRONMENT),
     "E309": Code("the system refused", "Look at what the message says: a disk, a permission, a limit.", ENVIRONMENT),
     "E304": Code("engine cannot load", "The processor or a system library lacks what SPU needs.", ENVIRONMENT),
     # --- E4xx: engines, peers, sessions -------------------------------------------------------------------------
@@ -213,6 +215,7 @@ CODES: Final[dict[str, Code]] = {
     "E557": Code("head not countersigned", "Start all parties again with the same vertwin.", ENVIRONMENT),
     "E558": Code("releases differ", "Compare versions and machines of all parties; then start again.", ENVIRONMENT),
     "E559": Code("whose ledger?", "Name the party with --as: this machine holds ledgers of several."),
+    "E560": Code("the tables of an unfinished run changed", "Bring them back, or give that run up at every party."),
     # --- E6xx: named in the design, not built yet ---------------------------------------------------------------
     "E600": Code("Poisson sampling is not built yet", 'Use sampling = "none" or "epochs".'),
     "E601": Code("full posterior is not built yet", 'Use posterior = "mean_field".'),

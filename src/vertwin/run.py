@@ -24,13 +24,13 @@ def share(agreement: Agreement, source: Any, session: Session) -> Content | None
     """
     helps = session.me == session.helper
     table = None if helps else tables.read(tables.open_source(source), agreement, session.me)  # private
+    session.linking(0 if table is None else table.rows)  # into the ledger, where there is one, before a key moves
     linked = linkage.link(table, session)  # private; everyone learns how many rows match
-    session.linked(0 if table is None else table.rows, session.rows)  # into the ledger, where there is one
+    session.linked(0 if table is None else table.rows, session.rows)
     encoded = None if linked is None else encoding.encode(linked, agreement)  # private
     plan = planning.plan(agreement, session.rows)  # public: every noise scale, and what it promises to whom
     planning.compare(plan, session)  # equal at every party, or nobody goes on
     learned = learners.learn(encoded, plan, session)  # under MPC; nothing is opened without a receipt
     if learned is None:
         return None
-    statement = planning.statement(plan, learned.mechanism)  # public: of what was in fact released
-    return seal(learned, statement, agreement, session.watermark)  # the only thing that may leave the room
+    return seal(learned, plan.statement, agreement, session.watermark)  # the only thing that may leave the room

@@ -165,3 +165,12 @@ def test_an_empty_list_of_tables_is_no_table(texts: dict[str, str], name: str) -
     with pytest.raises(UserError) as caught:
         from_canonical(document)
     assert "E105" in caught.value.codes
+
+
+def test_a_key_of_the_linkage_cannot_be_a_column(texts: dict[str, str]) -> None:
+    """It names a person: as a column it would be released, although keys never are."""
+    document = parse(texts["measure_once"]).canonical()
+    document["linkage"] = {"keys": ["sex"], "rows_per_person": 1}
+    with pytest.raises(UserError) as caught:
+        from_canonical(document)
+    assert caught.value.codes == ("E183",)

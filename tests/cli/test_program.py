@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from vertwin.cli import main, program
@@ -56,3 +59,24 @@ def test_no_command_can_set_the_noise(capsys):
         shown = capsys.readouterr().out.lower()
         assert "seed" not in shown
         assert "entropy" not in shown
+
+
+def test_a_bug_of_ours_ends_in_its_kind_and_never_in_its_text(monkeypatch, capsys):
+    def stop(*_, **__):
+        raise KeyError("a private cell")
+
+    monkeypatch.setattr(program, "app", stop)
+    found, err = ends(capsys, "check", "x.toml")
+    assert found == 3
+    assert "E499" in err
+    assert "KeyError" in err
+    assert "private cell" not in err
+    assert "Traceback" not in err
+
+
+def test_without_assertions_nothing_is_computed(release_folder):
+    """Some guarantees are held by assertions: python -O would take them out in silence."""
+    command = [sys.executable, "-O", "-m", "vertwin", "demo", "--out", "demo"]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=release_folder)
+    assert found.returncode == 3
+    assert "E305" in found.stderr

@@ -28,6 +28,8 @@ NEWS = re.compile(r"^ +\d+\.\d s  ")  # progress: parties are threads, so its li
 MASKS = (
     (re.compile(r"\d+ pseudo-counts, misfit \d\.\d+"), "<r> pseudo-counts, misfit <x>"),
     (re.compile(r"\b\d+ seconds in all"), "0 seconds in all"),
+    (re.compile(r" +-?\d+\.\d │$"), " <count> │"),
+    (re.compile(r"^ +(the twin's|noise: sd)"), r"\1"),
     (re.compile(r"[0-9a-f]{64}"), "<digest>"),
 )
 

@@ -53,7 +53,7 @@ def run() -> tuple[PlainEngine, Shares, Shares]:
     shares = []
     from conftest import in_threads
 
-    engines = {name: PlainEngine(hub, name) for name in ("a", "b")}
+    engines = {name: PlainEngine(hub, name, WATERMARK) for name in ("a", "b")}
     for _ in range(2):
         held = in_threads({n: lambda n=n: engines[n].run(program, {"x": np.array([1.0, 4.0])}) for n in engines})
         shares.append(held["a"])
@@ -75,3 +75,13 @@ def test_shares_open_with_their_own_receipt_only(run):
 def test_shares_say_nothing_about_what_they_hold(run):
     _, first, _ = run
     assert repr(first) == "Shares(1 outputs of attempt 1, contents hidden)"
+
+
+def test_a_rehearsals_receipt_opens_nothing_in_an_engine_of_a_real_run(run):
+    """Engines know what everything they compute will carry; a receipt of another kind does not fit."""
+    from vertwin.engine.base import check_receipt
+
+    _, first, _ = run
+    check_receipt(first, issue(first), WATERMARK)
+    with pytest.raises(ValueError, match="another kind of run"):
+        check_receipt(first, issue(first), None)

@@ -102,7 +102,7 @@ def test_a_door_leads_to_the_peers_service_and_waits_until_it_listens(pair):
 
 def test_real_engines_compute_through_two_tunnels(pair, tmp_path):
     from vertwin.engine.spu import SpuEngine
-    from vertwin.rehearsal.receipt import issue
+    from vertwin.rehearsal.receipt import WATERMARK, issue
 
     tunnels, links = pair.joined()
     nodes = ("clinic", "insurer")
@@ -120,7 +120,7 @@ def test_real_engines_compute_through_two_tunnels(pair, tmp_path):
     noise = np.arange(25).reshape(5, 5)
 
     def party(me):
-        engine = SpuEngine(links[me], me, tunnels[me].engine_addresses, tmp_path / f"{me}.log")
+        engine = SpuEngine(links[me], me, tunnels[me].engine_addresses, tmp_path / f"{me}.log", WATERMARK)
         letter = "ab"[nodes.index(me)]
         try:
             shares = engine.run(program, {letter: columns[me], f"noise_{letter}": noise})
@@ -143,6 +143,8 @@ def test_an_engine_in_the_middle_of_its_work_is_freed_when_the_peer_is_cut_off(p
 
     tunnels, links = pair.joined()
     nodes = ("clinic", "insurer")
+    from vertwin.rehearsal.receipt import WATERMARK
+
     shape = (20_000, 40)
     program = Program(
         "secure_functions:pair_product",
@@ -154,7 +156,7 @@ def test_an_engine_in_the_middle_of_its_work_is_freed_when_the_peer_is_cut_off(p
     )
 
     def party(me):
-        engine = SpuEngine(links[me], me, tunnels[me].engine_addresses, tmp_path / f"{me}.log")
+        engine = SpuEngine(links[me], me, tunnels[me].engine_addresses, tmp_path / f"{me}.log", WATERMARK)
         try:
             engine.run(
                 program, {spec.name: np.ones(spec.shape, "int64") for spec in program.inputs if spec.owner == me}

@@ -1,4 +1,4 @@
-"""Releases of two neighbouring tables, from the same injected noise: what differs is noised integers, and what follows."""
+"""Releases of two neighbouring tables, from the same injected noise: noised integers differ, and what follows."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,7 +25,7 @@ from release.example import (
 from vertwin.cli.verify import verify as command
 from vertwin.errors import UserError
 from vertwin.privacy.closed_form import gaussian_epsilon
-from vertwin.release import GRID, Content, NoiseShare, Promise, Release, Statement, verify, write_release
+from vertwin.release import GRID, Content, NoiseShare, Promise, Release, Revealed, Statement, verify, write_release
 from vertwin.release.verify import mechanism_of
 
 CONTENT = kept_promise()
@@ -109,13 +110,29 @@ def test_everybody_has_to_be_promised_something() -> None:
 def test_a_coalition_is_recomputed_too() -> None:
     agreement = CONTENT.agreement
     assert mechanism_of(CONTENT).epsilon(agreement.privacy.delta, ("clinic", "insurer")) == 0.0
-    for epsilon, codes in ((0.0, ()), (0.5, ("E531",))):
-        both = Promise("clinic+insurer", ("clinic", "insurer"), epsilon, agreement.privacy.delta, "replace_one")
+    for name, coalition, epsilon in (
+        ("clinic+insurer", ("clinic", "insurer"), 0.0),  # all holders: nothing is left to promise
+        ("everyone: analyst, clinic, insurer", ("clinic", "insurer"), 0.0),
+        ("clinic+insurer", ("clinic",), CONTENT.statement.promises[1].epsilon),
+        ("clinic+clinic", ("clinic", "clinic"), CONTENT.statement.promises[1].epsilon),
+    ):
+        both = Promise(name, coalition, epsilon, agreement.privacy.delta, "replace_one")
         content = replace(CONTENT, statement=Statement("x", (*CONTENT.statement.promises, both)))
-        if codes:
-            assert refused(lambda content=content: verify(signed(content))).codes == codes
-        else:
-            assert verify(signed(content))
+        assert set(refused(lambda content=content: verify(signed(content))).codes) == {"E531"}
+
+
+def test_noise_said_to_be_drawn_by_somebody_who_draws_none_is_no_content() -> None:
+    """Towards the others it would count as hidden, and their epsilon would come out too small."""
+    first = CONTENT.tables[0]
+    stranger = "insurer" if first.owners == ("clinic",) else "clinic"
+    forged = replace(first, noise=tuple(replace(share, holder=stranger) for share in first.noise))
+    content = replace(CONTENT, tables=(forged, *CONTENT.tables[1:]))
+    assert set(refused(lambda: verify(signed(content))).codes) == {"E504"}
+
+
+def test_other_arrays_in_a_release_of_noisy_tables_are_no_content() -> None:
+    content = replace(CONTENT, revealed=(Revealed("exact_counts", np.arange(3)),))
+    assert set(refused(lambda: verify(signed(content))).codes) == {"E504"}
 
 
 def test_a_table_left_out_is_noticed() -> None:

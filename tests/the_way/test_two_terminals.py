@@ -15,6 +15,7 @@ import pytest
 
 from vertwin import agreement as agreements
 from vertwin.cli import main
+from vertwin.errors import UserError
 from vertwin.ledger.ledger import read_history
 from vertwin.parties import State
 from vertwin.rehearsal import town_agreements, town_files
@@ -58,7 +59,7 @@ def test_one_release_at_both_signed_by_both_and_counted_by_both(terminals, capsy
     assert release.watermark is None
     assert release.sample(100).num_rows == 100
     for terminal in terminals:
-        assert kinds_of(terminal) == ["linked", "spent", "exchange", "sealed", "closed"]
+        assert kinds_of(terminal) == ["linked", "linked", "spent", "exchange", "sealed", "closed"]
         pending = State(terminal.state).data_set("town-2026", terminal.name) / "pending"
         assert list(pending.iterdir()) == []
     assert main(["verify", str(terminals[1].release)]) == 0
@@ -182,3 +183,27 @@ def test_parties_that_hold_different_releases_sign_nothing():
 
     in_threads({name: lambda name=name: party(name) for name in PARTIES})
     assert codes == [("E418",), ("E418",)]
+
+
+def test_an_unfinished_run_is_not_finished_with_other_tables(terminals, capsys):
+    """Cut off in the exchange, then one table loses people: a coded error that names the way out, at both."""
+    started = [start(terminal) for terminal in terminals]
+    told = started[0][1]
+    deadline = time.monotonic() + 60
+    while not any("spent and stored" in line for line in told) and time.monotonic() < deadline:
+        time.sleep(0.002)
+    for process, _, _ in started:
+        os.kill(process.pid, signal.SIGKILL)
+    finish(started, 20)
+    table = terminals[0].table
+    lines = table.read_text().splitlines()
+    table.write_text("\n".join(lines[: len(lines) // 2]) + "\n")
+    resumes = all(not attempt.settled for terminal in terminals for attempt in ledger_of(terminal).attempts)
+    if not resumes or not all(ledger_of(terminal).attempts for terminal in terminals):
+        pytest.skip("the kill came before both had stored: there is nothing to resume")
+    try:
+        run_all(terminals, lambda _: None)
+    except UserError as error:
+        assert set(error.codes) == {"E560"}
+    else:
+        pytest.fail("it went on with other tables")

@@ -91,6 +91,14 @@ def check_parties(draft: Draft, faults: Faults) -> None:
         faults.add("E116", "fewer than two parties hold columns", hint, "parties")
 
 
+def check_keys(draft: Draft, keys: tuple[str, ...], faults: Faults) -> None:
+    """A key of the linkage names a person: as a column it would be released."""
+    for place, name in zip(draft.places, draft.names, strict=True):
+        if name is not None and name in keys:
+            hint = "leave this column out: keys link the tables and are never released"
+            faults.add("E183", f'"{name}" is a key of the linkage', hint, place)
+
+
 def check_columns(draft: Draft, faults: Faults) -> None:
     if len(draft.columns) > limits.COLUMNS:
         faults.add("E108", f"{len(draft.columns)} columns, at most {limits.COLUMNS} are possible", place="columns")
@@ -126,6 +134,9 @@ def check_learner(draft: Draft, faults: Faults) -> None:
     if protocol == "aby3" and alone:
         hint = 'add a party with role = "helper", or use protocol = "cheetah"'
         faults.add("E160", "aby3 computes between three parties, and there are two", hint, "engine.protocol")
+    if protocol == "aby3" and draft.learner_kind == "measure_once":
+        hint = "leave the protocol out: measure_once multiplies between two holders at a time, under cheetah"
+        faults.add("E160", "measure_once does not run under aby3", hint, "engine.protocol")
     if learner is None:
         return
     if learner.noise == "helper" and draft.helper is None:

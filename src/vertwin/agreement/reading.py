@@ -9,7 +9,15 @@ from typing import Final, cast
 
 from vertwin.agreement.canonical import Document
 from vertwin.agreement.columns import read_columns
-from vertwin.agreement.consistency import Draft, check_columns, check_learner, check_parties, check_privacy, check_size
+from vertwin.agreement.consistency import (
+    Draft,
+    check_columns,
+    check_keys,
+    check_learner,
+    check_parties,
+    check_privacy,
+    check_size,
+)
 from vertwin.agreement.pieces import (
     learner_kind,
     read_approvals,
@@ -86,6 +94,7 @@ def from_canonical(document: Document, *, allow_unbuilt: bool = False) -> Agreem
     )
     check_parties(draft, faults)
     check_columns(draft, faults)
+    check_keys(draft, linkage.keys if linkage is not None else (), faults)
     check_learner(draft, faults)
     check_privacy(draft, faults)
     check_size(draft, faults)

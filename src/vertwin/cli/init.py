@@ -30,10 +30,16 @@ def init(
             continue
         columns[party] = list(tables.storage_types(tables.open_source(Path(path))))
     faults.raise_if_any()
+    named = [{column for column, _ in of_party} for of_party in columns.values()]
+    shared = sorted(set.intersection(*named)) if len(named) > 1 else []  # what all tables have can only be a key
     with whole_file(output, force=force) as file:
-        file.write_text(agreements.scaffold(columns, name=name), encoding="utf-8")
+        file.write_text(agreements.scaffold(columns, name=name, keys=shared), encoding="utf-8")
     screen.say(f"scaffold: {output}")
     screen.note("Declare each column's domain from a code book, not from the table: a domain read off private rows")
     screen.note(
         "would itself tell of them (the oldest person, the rarest diagnosis). Then: vertwin check " + str(output)
     )
+    if shared:
+        screen.note(f"Every table has {', '.join(shared)}: taken as the linkage's keys, which are never released.")
+    if any(Path(item.partition("=")[2]).suffix.lower() in (".csv", ".tsv") for item in data):
+        screen.note("In a CSV all columns are text: where one holds numbers, change its type to count or real first.")

@@ -119,8 +119,21 @@ def _open(data_set: str, party: str | None, state: Path | None) -> Any:
     from vertwin.parties.state import State
 
     if party is None:
-        party = _folder(data_set, None, state).name
+        party = _whose(data_set, state)
     return Ledger.open(State(state).data_set(data_set, party), data_set, party, SystemEntropy().bytes)
+
+
+def _whose(data_set: str, state: Path | None) -> str:
+    """Whose ledger is meant: the only one on this data set, or before the first run the only identity here."""
+    from vertwin.parties.state import State
+
+    root = State(state).root
+    ledgers, identities = root / "data" / data_set, root / "identities"
+    if not ledgers.is_dir() and identities.is_dir():
+        names = [folder.name for folder in identities.iterdir() if folder.is_dir()]
+        if len(names) == 1:
+            return names[0]
+    return _folder(data_set, None, state).name
 
 
 def _folder(data_set: str, party: str | None, state: Path | None) -> Path:

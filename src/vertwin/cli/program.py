@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 import typer
 
@@ -67,10 +69,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except NotUnderstood as error:
         return _not_understood(error)
     except (KeyboardInterrupt, typer.Abort):
-        screen.note("interrupted: every process of this command has ended, nothing was written")
+        screen.note("interrupted: every process of this command has ended; what a ledger had counted stays counted")
         return INTERRUPTED
     except OSError as error:
         screen.complain(user_error("E309", f"the system refused: {error.strerror or type(error).__name__}"))
+        return 3
+    except Exception as error:  # our own bug: its text might hold a value, so only its kind is said
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno}"
+        screen.complain(
+            user_error("E499", f"vertwin stopped at a fault of its own ({place}); nothing more is said of it")
+        )
         return 3
     finally:
         sys.stdout.flush()

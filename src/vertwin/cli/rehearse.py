@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vertwin import agreement as agreements
 from vertwin.cli import screen
 from vertwin.errors import Faults
+
+if TYPE_CHECKING:
+    from vertwin.agreement import Agreement
 
 
 def rehearse(
@@ -18,6 +21,7 @@ def rehearse(
     secure: Annotated[bool, typer.Option("--secure", help="Real processes and real MPC instead of threads.")] = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="The release; default NAME.vertwin.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
+    state: Annotated[Path | None, typer.Option("--state", help="Keys and ledgers; default: the user's own.")] = None,
 ) -> None:
     """Run all parties of an agreement here and write a release, watermarked as a rehearsal."""
     terms = agreements.load(agreement)
@@ -30,11 +34,26 @@ def rehearse(
     refuse_existing(target, force)  # before minutes of computing, not after
     content = rehearsal.run(terms, sources, secure=secure, progress=screen.News())
     write_release(target, content, force=force)
+    _list(terms, secure, state)
     screen.viewers(content.statement)
     for remark in content.notes:
         screen.say(remark)
     screen.note(f"watermark: {content.watermark}")
     screen.say(f"release: {target}")
+
+
+def _list(terms: Agreement, secure: bool, state: Path | None) -> None:
+    """In the ledger of every holder that keeps one here: a rehearsal is listed, and counts nothing."""
+    from vertwin.ledger.ledger import Ledger
+    from vertwin.noise import SystemEntropy
+    from vertwin.parties.state import State
+
+    folders = State(state)
+    for holder in terms.holders:
+        if (folders.root / "data" / terms.data_set / holder.name / "ledger.jsonl").exists():
+            folder = folders.data_set(terms.data_set, holder.name)
+            with Ledger.open(folder, terms.data_set, holder.name, SystemEntropy().bytes) as ledger:
+                ledger.record_rehearsal(terms.name, terms.digest, secure)
 
 
 def _sources(data: list[str], holders: list[str]) -> dict[str, Path]:

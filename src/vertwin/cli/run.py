@@ -14,6 +14,7 @@ from vertwin.errors import Faults, user_error
 
 if TYPE_CHECKING:
     from vertwin.agreement import Agreement
+    from vertwin.ledger.ledger import Ledger
     from vertwin.parties.joining import Prepared
     from vertwin.parties.session import PartySession
     from vertwin.release import Content, Signature
@@ -39,12 +40,12 @@ def run(
     from vertwin.parties.joining import join, prepare
     from vertwin.parties.session import Folders, PartySession, planned_spending
     from vertwin.parties.state import State
+    from vertwin.parties.tunnel import WAIT_SECONDS
     from vertwin.release.files import refuse_existing
     from vertwin.run import share
 
     # All that can fail by this party's own fault, before anyone is called.
     check_machine()
-    refuse_existing(target, force)
     folders, entropy = State(state), SystemEntropy()
     prepared = prepare(terms, party, folders, peers)
     table = tables.read(tables.open_source(data), terms, party)
@@ -54,7 +55,11 @@ def run(
         Ledger.open(folders.data_set(terms.data_set, party), terms.data_set, party, entropy.bytes) as ledger,
         tempfile.TemporaryDirectory(prefix="vertwin-") as private,
     ):
+        if not _is_of_an_unfinished_run(target, ledger):
+            refuse_existing(target, force)
         ledger.require_within_budget(planned_spending(terms, table.rows, "0" * 64))
+        minutes = WAIT_SECONDS // 60
+        screen.note(f"waiting for the other parties, at most {minutes:.0f} minutes; until then Ctrl-C costs nothing")
         with join(prepared, screen.note) as joined:
             session = PartySession(
                 prepared, joined, ledger, entropy, Folders(Path(private)), lambda *what: news(party, *what)
@@ -63,7 +68,7 @@ def run(
                 content = share(terms, data, session)
                 assert content is not None
                 signatures = _signed_by_all(content, prepared, session)
-                _write(target, content, signatures, force, session)
+                _write(target, content, signatures, force or session.resumed, session)
             finally:
                 session.engine.close()
     screen.viewers(content.statement)
@@ -82,6 +87,14 @@ def _refuse_what_is_not_taken_yet(terms: Agreement) -> None:
     if len(terms.holders) > 2:
         faults.add("E612", f"run does not take {len(terms.holders)} holders yet", place="parties")
     faults.raise_if_any()
+
+
+def _is_of_an_unfinished_run(target: Path, ledger: Ledger) -> bool:
+    """Whether this file is the release of a run that a peer has not got yet: then it is made again, not in the way."""
+    from vertwin.release import open_release
+
+    waiting = {attempt.release for attempt in ledger.history.attempts if attempt.release and not attempt.closed}
+    return bool(waiting) and target.is_file() and open_release(target).digest in waiting
 
 
 def _signed_by_all(content: Content, prepared: Prepared, session: PartySession) -> list[Signature]:

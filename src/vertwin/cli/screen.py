@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from vertwin.errors import CODES, UserError
+from vertwin.privacy.statement import rounded_up
 from vertwin.release import Statement
 
 
@@ -31,7 +32,7 @@ def complain(error: UserError) -> None:
         advised = fault if fault.hint else replace(fault, hint=CODES[fault.code].advice)
         note(f"error {advised}")
     if len(error.faults) > 1:
-        note(f"{len(error.faults)} faults; nothing was run or written")
+        note(f"{len(error.faults)} faults")
 
 
 class News:
@@ -72,7 +73,7 @@ def viewers(statement: Statement) -> None:
     for heading in ("viewer", "epsilon", "delta", "adjacency"):
         table.add_column(heading, justify="left" if heading in ("viewer", "adjacency") else "right")
     for promise in statement.promises:
-        shown = "no promise" if promise.epsilon is None else f"{promise.epsilon:.3f}"
+        shown = "no promise" if promise.epsilon is None else rounded_up(promise.epsilon, 3)
         table.add_row(promise.viewer, shown, f"{promise.delta:g}", promise.adjacency)
     show(table)
 

@@ -62,9 +62,15 @@ class Engine(ABC):
         """End what the engine runs; safe to call twice and after a fault."""
 
 
-def check_receipt(shares: Shares, receipt: Receipt) -> None:
-    """A reveal without a receipt of its own is our bug, never a user's: it stops before a share is sent."""
+def check_receipt(shares: Shares, receipt: Receipt, watermark: str | None) -> None:
+    """A reveal without a receipt of its own is our bug, never a user's: it stops before a share is sent.
+
+    `watermark` is what everything that this engine computes will carry: a rehearsal's receipt opens nothing in an
+    engine of a real run, nor the other way round.
+    """
     if not isinstance(receipt, Receipt):
         raise TypeError("a reveal needs a Receipt: nothing was opened")
+    if receipt.watermark != watermark:
+        raise ValueError("this receipt was issued for another kind of run: nothing was opened")
     if receipt.covers != shares.identity:
         raise ValueError("this receipt was issued for another run: nothing was opened")

@@ -23,7 +23,7 @@ from vertwin.errors import user_error
 from vertwin.ledger.receipt import Receipt
 
 
-@dataclass
+@dataclass(repr=False)
 class _Meeting:
     """One run of one program: the inputs brought so far, and the outputs once everyone is there."""
 
@@ -81,8 +81,8 @@ def _compiled(program: Program) -> Any:
 class PlainEngine(Engine):
     """One party's door to the hub."""
 
-    def __init__(self, hub: PlainHub, me: str) -> None:
-        self._hub, self._me = hub, me
+    def __init__(self, hub: PlainHub, me: str, watermark: str) -> None:
+        self._hub, self._me, self._watermark = hub, me, watermark
         self._attempts: dict[str, int] = {}
 
     def run(self, program: Program, inputs: Mapping[str, np.ndarray]) -> Shares:
@@ -96,7 +96,7 @@ class PlainEngine(Engine):
         return Shares(program.digest, attempt, len(outputs), outputs)
 
     def reveal(self, shares: Shares, receipt: Receipt, to: Sequence[str]) -> tuple[np.ndarray, ...] | None:
-        check_receipt(shares, receipt)
+        check_receipt(shares, receipt, self._watermark)
         if self._me not in to:
             return None
         assert isinstance(shares.held, tuple)

@@ -16,7 +16,7 @@ from vertwin.ledger.receipt import Receipt
 from vertwin.noise import Entropy
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Earlier:
     """What this party stored of an attempt before its shares were exchanged."""
 
@@ -46,10 +46,12 @@ class Session(ABC):
     def peers(self) -> tuple[str, ...]:
         return tuple(name for name in self.everyone if name != self.me)
 
+    def linking(self, offered: int) -> None:  # noqa: B027 - a rehearsal has nothing to do here
+        """Told before a key moves. Where there is a ledger, every linkage is an entry, the broken-off ones too: whoever
+        may link again with guessed ids can find out who is in a register. A rehearsal keeps no ledger."""
+
     def linked(self, offered: int, rows: int) -> None:
-        """Told once the rows are linked: how many this party offered, how many people all parties have. A rehearsal
-        keeps no ledger; where there is one, a linkage is an entry: whoever may link again with guessed ids can find
-        out who is in a register."""
+        """Told once the rows are linked: how many this party offered, how many people all parties have."""
         self.rows = rows
 
     @abstractmethod

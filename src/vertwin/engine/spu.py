@@ -33,7 +33,13 @@ Addresses = Callable[[Settings], dict[str, str]]
 
 
 def check_machine() -> None:
-    """Stop with a code where SPU cannot run, before anything else is tried."""
+    """Stop with a code where SPU cannot run, or where our own checks would not, before anything else is tried."""
+    if not __debug__:
+        raise user_error(
+            "E305",
+            "Python runs without its assertions (-O or PYTHONOPTIMIZE), and some guarantees are held by them",
+            "unset PYTHONOPTIMIZE and leave -O out",
+        )
     if sys.version_info[:2] not in ((3, 10), (3, 11)):
         raise user_error(
             "E301",
@@ -107,8 +113,9 @@ class _Child:
 class SpuEngine(Engine):
     """One party's engine. `addresses` gives, for the settings of a program, where each node's SPU listens."""
 
-    def __init__(self, link: Link, me: str, addresses: Addresses, log: Path) -> None:
+    def __init__(self, link: Link, me: str, addresses: Addresses, log: Path, watermark: str | None) -> None:
         check_machine()
+        self._watermark = watermark
         self._link, self._me, self._addresses, self._log = link, me, addresses, log
         self._children: dict[Settings, _Child] = {}
         self._compared: set[str] = set()
@@ -137,7 +144,7 @@ class SpuEngine(Engine):
         return Shares(program.digest, attempt, len(held), held)
 
     def reveal(self, shares: Shares, receipt: Receipt, to: Sequence[str]) -> tuple[np.ndarray, ...] | None:
-        check_receipt(shares, receipt)
+        check_receipt(shares, receipt, self._watermark)
         settings = self._settings[shares.program]
         assert set(to) <= set(settings.nodes), "shares are opened at computing parties"
         assert isinstance(shares.held, list)

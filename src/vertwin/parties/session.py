@@ -17,6 +17,7 @@ from vertwin.engine.matching_key import joint_key
 from vertwin.engine.psi_matcher import PsiMatcher
 from vertwin.engine.share_codec import ShareBlob, encode_shares
 from vertwin.engine.spu import SpuEngine
+from vertwin.errors import user_error
 from vertwin.ledger import Receipt
 from vertwin.ledger.budget import Spending, spending_of
 from vertwin.ledger.conversation import all_sealed, all_stored, greet, settle
@@ -65,7 +66,9 @@ class PartySession(Session):
         self.helper = agreement.helper.name if agreement.helper else None
         self.link, self.entropy, self.watermark = joined.link, entropy, None
         self.agreement, self._ledger, self._progress = agreement, ledger, progress
-        self.engine = SpuEngine(joined.link, me, joined.tunnel.engine_addresses, folders.private / "engine.log")
+        self.engine = SpuEngine(
+            joined.link, me, joined.tunnel.engine_addresses, folders.private / "engine.log", watermark=None
+        )
         self.matcher = PsiMatcher(
             joined.link,
             self.holders,
@@ -87,30 +90,42 @@ class PartySession(Session):
             return earlier, True
         return joint_key(self.link, self.entropy, "attempt", self.everyone).hex()[:ATTEMPT_HEX], False
 
+    def linking(self, offered: int) -> None:
+        self._record_linkage(offered, 0, "begun")
+
     def linked(self, offered: int, rows: int) -> None:
-        linkage = self.agreement.linkage
+        if self.resumed and rows != int(self._ledger.stored(self.attempt)["rows"]):
+            raise user_error(
+                "E560",
+                "an earlier run waits to be finished, and the tables now link another number of people",
+                "bring back the tables of that run; or give it up at every party: vertwin ledger abandon",
+            )
         self.rows = rows
+        self._record_linkage(offered, rows, "done")
+        self.progress("linkage", 1.0, f"{rows} people are in every table")
+
+    def _record_linkage(self, offered: int, rows: int, how_far: str) -> None:
+        linkage = self.agreement.linkage
         self._ledger.record_linkage(
             Linked(
                 attempt=self.attempt,
                 agreement=self.agreement.name,
                 agreement_digest=self.agreement.digest,
                 parties=self.everyone,
-                method=linkage.kind,
+                method=f"{linkage.kind}, {how_far}",
                 keys=linkage.keys,
                 rows_offered=offered,
                 rows_linked=rows,
                 table=None,
             )
         )
-        self.progress("linkage", 1.0, f"{rows} people are in every table")
 
     def receipt(self, shares: Shares, what: str, beside: bytes = b"") -> Receipt:
         if not self.resumed:
             spending = planned_spending(self.agreement, self.rows, plan(self.agreement, self.rows).digest)
             self._ledger.spend(self.attempt, spending, (shares.identity,), what)
             held = encode_shares(cast("list[ShareBlob]", shares.held))
-            parts = {"shares": held, "beside": beside, "run": str(shares.attempt).encode()}
+            parts = {"shares": held, "beside": beside, "run": b"%d" % shares.attempt, "rows": b"%d" % self.rows}
             self._ledger.store(self.attempt, parts)
         self.progress("ledger", 0.0, "spent and stored; waiting until every party has")
         (receipt,) = all_stored(self._ledger, self.attempt, self.link.exchange, self._signing)

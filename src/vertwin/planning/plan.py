@@ -21,11 +21,6 @@ def plan(agreement: Agreement, rows: int) -> Plan:
     return Plan(agreement, rows, mechanism, statement_for(agreement, mechanism))
 
 
-def statement(plan: Plan, released: Mechanism) -> Statement:
-    """The promise of what was in fact released: the plan's own, or less where a second look chose what to measure."""
-    return plan.statement if released == plan.mechanism else statement_for(plan.agreement, released)
-
-
 def statement_for(agreement: Agreement, mechanism: Mechanism) -> Statement:
     """Every viewer's promise under one mechanism, as data and in words."""
     oracle = oracle_for(agreement)

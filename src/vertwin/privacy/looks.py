@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import combinations
+from typing import Literal
 
 from vertwin.privacy.pair_tables import MeasuredTable, PairTables, calibrate
 
@@ -19,25 +20,33 @@ def limits_within(whole: PairTables, holders: Iterable[str]) -> dict[frozenset[s
     return {coalition: value for coalition in everyone if (value := whole.mu_squared(coalition)) > 0}
 
 
-def first_look(whole: PairTables, holders: Iterable[str], share: float) -> PairTables:
+def first_look(
+    whole: PairTables, holders: Iterable[str], share: float, variances: Literal["best", "equal"] = "equal"
+) -> PairTables:
     """Every table of `whole`, with `share` of every viewer's mu squared."""
     limits = {coalition: share * value for coalition, value in limits_within(whole, holders).items()}
-    return calibrate(_named(whole.tables), limits, whole.adjacency)
+    return calibrate(_named(whole.tables), limits, whole.adjacency, variances)
 
 
 def second_look(
-    whole: PairTables, first: PairTables, chosen: Iterable[tuple[str, ...]], holders: Iterable[str]
+    whole: PairTables,
+    first: PairTables,
+    chosen: Iterable[tuple[str, ...]],
+    holders: Iterable[str],
+    variances: Literal["best", "equal"] = "equal",
 ) -> PairTables:
     """The chosen tables again, with what the first look has left of every viewer's mu squared.
 
     Formal guarantee: for the analyst and every coalition, the mu squared of both looks together is at most that of
-    `whole`, whichever tables are chosen: so the choice may look at the first.
+    `whole`, whichever tables are chosen: so the choice may look at the first, and what is promised is what `whole`
+    promises. What a choice leaves unused is nobody's gain: it depends on the noisy tables, so it cannot be promised.
     """
     wanted = set(chosen)
     limits = {
         coalition: value - first.mu_squared(coalition) for coalition, value in limits_within(whole, holders).items()
     }
-    return calibrate(_named(table for table in whole.tables if table.columns in wanted), limits, whole.adjacency)
+    tables = _named(table for table in whole.tables if table.columns in wanted)
+    return calibrate(tables, limits, whole.adjacency, variances)
 
 
 def together(looks: Iterable[PairTables]) -> PairTables:

@@ -133,10 +133,14 @@ class PairTables(GaussianRelease):
         return self.by_columns[columns]
 
 
-def all_tables(owner_of: Mapping[str, str]) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
-    """(columns, owners) of every one-way and every pair table, in the order of the mapping."""
+def all_tables(
+    owner_of: Mapping[str, str], parties: Sequence[str] = ()
+) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+    """(columns, owners) of every one-way and every pair table, columns in the order of the mapping, owners in that of
+    `parties` (of the mapping's owners where none are given)."""
+    order = list(parties) or list(dict.fromkeys(owner_of.values()))
     singles = [((name,), (owner,)) for name, owner in owner_of.items()]
-    pairs = [((a, b), tuple(dict.fromkeys((owner_of[a], owner_of[b])))) for a, b in combinations(owner_of, 2)]
+    pairs = [((a, b), tuple(sorted({owner_of[a], owner_of[b]}, key=order.index))) for a, b in combinations(owner_of, 2)]
     return (*singles, *pairs)
 
 
@@ -231,6 +235,7 @@ def plan_pair_tables(agreement: Agreement) -> PairTables:
     """The pair tables that an agreement with the learner `measure_once` asks for, every given target met."""
     assert agreement.learner.kind == "measure_once"
     owner_of = {column.name: column.party for column in agreement.columns}
+    parties = [party.name for party in agreement.parties]
     return calibrate(
-        all_tables(owner_of), limits_of(agreement), agreement.privacy.adjacency, agreement.learner.variances
+        all_tables(owner_of, parties), limits_of(agreement), agreement.privacy.adjacency, agreement.learner.variances
     )

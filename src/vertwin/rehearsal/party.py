@@ -16,6 +16,7 @@ from vertwin.engine.psi_matcher import PsiMatcher
 from vertwin.engine.spu import SpuEngine
 from vertwin.errors import Fault, UserError
 from vertwin.rehearsal.links import SocketLink
+from vertwin.rehearsal.receipt import WATERMARK
 from vertwin.rehearsal.secure import Assignment
 from vertwin.rehearsal.session import RehearsalSession
 from vertwin.run import share
@@ -39,7 +40,7 @@ def take_part(pipe: Connection) -> None:
         return {name: f"unix:{task.directory}/{channel}.{holders.index(name)}" for name in holders}
 
     directory = Path(task.directory)
-    engine = SpuEngine(link, task.me, addresses, directory / f"{task.me}.engine.log")
+    engine = SpuEngine(link, task.me, addresses, directory / f"{task.me}.engine.log", WATERMARK)
 
     def progress(_: str, stage: str, done: float, note: str) -> None:
         pipe.send(("progress", stage, done, note))

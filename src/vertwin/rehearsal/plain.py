@@ -12,6 +12,7 @@ from vertwin.engine.plain import PlainEngine, PlainHub
 from vertwin.errors import UserError
 from vertwin.noise import Entropy
 from vertwin.rehearsal.links import queue_links
+from vertwin.rehearsal.receipt import WATERMARK
 from vertwin.rehearsal.session import Progress, RehearsalSession
 from vertwin.release import Content
 from vertwin.run import share
@@ -32,7 +33,7 @@ def run_plain(
     failures: list[tuple[str, BaseException]] = []
 
     def take_part(me: str) -> None:
-        engine = PlainEngine(hub, me)
+        engine = PlainEngine(hub, me, WATERMARK)
         matcher = PlainMatcher(matching, me)
         session = RehearsalSession(me, holders, helper, engine, matcher, entropies[me], links[me], progress)
         try:

@@ -38,7 +38,7 @@ CONSEQUENCES = {"E401", "E402", "E403", "E404", "E417"}
 """What a party reports when another one failed: the other one's own message is the one worth printing."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)  # it may hold a table
 class Assignment:
     """What the coordinator tells one party process. Pickled into a pipe between processes of one user, nowhere else."""
 

@@ -161,6 +161,8 @@ class _Checker:
         self.check_tables()
         self.check_twin()
         names = [array.name for array in content.revealed]
+        if names and isinstance(content.agreement.learner, MeasureOnce):
+            self.wrong("measure_once reveals noisy tables and nothing else, and here are other arrays")
         for array in content.revealed:
             if not _ARRAY_NAME.fullmatch(array.name) or array.values.ndim > 4 or array.values.dtype.kind not in "if":
                 self.wrong(f"the revealed array {array.name!r} has a name, shape or type that the format does not take")
@@ -213,8 +215,17 @@ class _Checker:
             holders = [share.holder for share in table.noise]
             if not set(holders) <= set(self.parties) or len(set(holders)) != len(holders):
                 self.wrong(f"{title} has noise from somebody who is no party, or twice from one")
+            drawers = self.drawers(table.owners)
+            if set(holders) != drawers:
+                self.wrong(f"{title} has noise from others than {' and '.join(sorted(drawers))}, who draw it")
             if not holders or any(share.variance <= 0 for share in table.noise):
                 self.wrong(f"{title} lacks noise, or has some of no positive variance")
+
+    def drawers(self, owners: tuple[str, ...]) -> set[str]:
+        """Who draws the noise of a table: its owners, or the helper where the agreement says so."""
+        agreement = self.content.agreement
+        helps = agreement.learner.noise == "helper" and agreement.helper is not None
+        return {agreement.helper.name} if helps and agreement.helper else set(owners)
 
     def check_twin(self) -> None:
         weights, columns = self.content.twin.weights, self.content.twin.columns

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vertwin.agreement import Agreement
-from vertwin.privacy.event import Mechanism
 from vertwin.release.content import Content, NoisyTable, Revealed, Statement, Twin
 
 
@@ -14,7 +13,6 @@ class Learned:
     """What a learner hands over: what was revealed, and the mixture that follows from it. All of it public."""
 
     twin: Twin
-    mechanism: Mechanism  # what was in fact released: the statement is made of it
     tables: tuple[NoisyTable, ...] = ()
     revealed: tuple[Revealed, ...] = ()
     rows_estimate: float | None = None

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from vertwin.agreement import ANALYST, Agreement
+from vertwin.agreement import ANALYST, Agreement, MeasureOnce
 from vertwin.errors import Faults, UserError, user_error
 from vertwin.privacy.gaussian_release import NoiseShare
-from vertwin.privacy.pair_tables import MeasuredTable, PairTables, all_tables
+from vertwin.privacy.looks import limits_within
+from vertwin.privacy.pair_tables import MeasuredTable, PairTables, all_tables, plan_pair_tables
 from vertwin.release.content import GRID, Content, Promise
 from vertwin.release.opened import Release, open_release
 
@@ -24,6 +25,7 @@ SAME: Final = 1e-9  # relative: mathematical libraries of two machines differ in
 NOT_CHECKED: Final = (
     "that the noise was really drawn: no file can show it; each party's signature says that it drew its share",
     "that the twin follows from the noisy tables: it is made of them alone, without any further look at the people",
+    "the statement's words, the assumptions and the notes: only its numbers are recomputed",
 )
 ACCOUNTANT: Final = (
     "the epsilons of dpvi: they need the accountant of a party's installation, not closed forms",
@@ -111,6 +113,8 @@ def _promise_faults(content: Content, place: str) -> Faults:
         faults.add("E530", "its noisy tables are not those of all columns and of all pairs of columns", place=place)
     try:
         mechanism = mechanism_of(content, place)
+        if isinstance(agreement.learner, MeasureOnce) and agreement.learner.stages == 2:
+            mechanism = _planned(mechanism, agreement, faults, place)
     except UserError as error:
         faults.extend(error.faults)
         return faults
@@ -129,12 +133,25 @@ def _promise_faults(content: Content, place: str) -> Faults:
     return faults
 
 
+def _planned(measured: PairTables, agreement: Agreement, faults: Faults, place: str) -> PairTables:
+    """Of two looks: what was planned, which alone can be promised, since what was measured again depends on the first
+    look. Held against it: both looks together spend no more, towards every coalition."""
+    planned = plan_pair_tables(agreement)
+    for coalition, limit in limits_within(planned, [party.name for party in agreement.holders]).items():
+        if measured.mu_squared(coalition) > limit * (1 + SAME):
+            name = "+".join(sorted(coalition)) or ANALYST
+            faults.add("E531", f"{name}: both looks together have less noise than was planned", place=place)
+    return planned
+
+
 def _fault_of(promise: Promise, mechanism: PairTables, agreement: Agreement) -> str:
     """What is wrong with one promise; nothing if it is the one that follows from the noise."""
-    if (promise.viewer == ANALYST) == bool(promise.coalition) or any(
-        member not in promise.viewer for member in promise.coalition
-    ):
+    order = [party.name for party in agreement.parties]
+    members = sorted(set(promise.coalition), key=order.index)
+    if promise.viewer != ("+".join(members) or ANALYST) or len(members) != len(promise.coalition):
         return "its name does not say which parties it is made of"
+    if {holder.name for holder in agreement.holders} <= set(members):
+        return "towards all holders together nothing is left to promise"
     if promise.delta != agreement.privacy.delta:
         return f"delta is {promise.delta:g}, the agreement's is {agreement.privacy.delta:g}"
     adjacency = mechanism.adjacency_for(promise.coalition)

@@ -17,6 +17,7 @@ from vertwin.learners.dpvi import learn
 from vertwin.learners.dpvi.mechanism import plan_mechanism
 from vertwin.learners.plan import Plan
 from vertwin.rehearsal.links import queue_links
+from vertwin.rehearsal.receipt import WATERMARK
 from vertwin.rehearsal.session import RehearsalSession
 from vertwin.release import Learned, Statement
 
@@ -88,7 +89,7 @@ def rehearse(agreement: Agreement, values: Mapping[str, np.ndarray], seed: int =
             name,
             tuple(party.name for party in agreement.holders),
             agreement.helper.name if agreement.helper else None,
-            PlainEngine(hub, name),
+            PlainEngine(hub, name, WATERMARK),
             PlainMatcher(matching, name),
             UnsafeSeededEntropy(f"{seed} {name}"),
             links[name],

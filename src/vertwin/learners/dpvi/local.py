@@ -69,6 +69,9 @@ class Prepared(NamedTuple):
     squared_norms: np.ndarray  # w, (B, K)
     statistics: np.ndarray  # (B, D + M), or (B, K, U) if dense
 
+    def __repr__(self) -> str:
+        return "Prepared(rows hidden)"
+
 
 class LocalPart:
     """One holder's side of the step: holds its encoded columns, hands out what it shares. Blind repr."""

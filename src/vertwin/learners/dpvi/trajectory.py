@@ -31,7 +31,6 @@ def learned_from(plan: Plan, packing: Packing, last: MeanField) -> Learned:
     mean, log_scale = np.array(last.mean), np.array(last.log_scale)
     return Learned(
         twin=twin_of(packing, mean, tuple(column.name for column in plan.agreement.columns)),
-        mechanism=mechanism,
         revealed=(Revealed("posterior_mean", mean), Revealed("posterior_log_scale", log_scale)),
         rows_estimate=float(plan.rows) if mechanism.adjacency == "replace_one" else None,
         notes=(

@@ -20,7 +20,7 @@ from vertwin.learners.measure_once.fit_stages import FIRST_LOOK, pairs_to_measur
 from vertwin.learners.measure_once.secure import GRID, field_bits
 from vertwin.learners.plan import Plan
 from vertwin.noise import DiscreteGaussian, Entropy
-from vertwin.privacy.looks import first_look, second_look, together
+from vertwin.privacy.looks import first_look, second_look
 from vertwin.privacy.mechanism import MeasuredTable, PairTables
 from vertwin.release import Learned, NoiseShare, NoisyTable
 
@@ -46,14 +46,14 @@ def learn(encoded: EncodedTable, plan: Plan, session: Session) -> Learned:
     assert isinstance(learner, MeasureOnce)
     draw = _Drawer(session.entropy, session.me)
     if learner.stages == 1:
-        return twin.from_tables((_look(encoded, whole, plan, session, draw),), whole, plan, session)
-    first = first_look(whole, session.holders, FIRST_LOOK)
+        return twin.from_tables((_look(encoded, whole, plan, session, draw),), plan, session)
+    first = first_look(whole, session.holders, FIRST_LOOK, learner.variances)
     seen = _look(encoded, first, plan, session, draw)
     again = pairs_to_measure_again(twin.for_fit(seen, plan.agreement))
     session.progress("second look", 0.0, f"{len(again)} of {sum(len(t.columns) == 2 for t in seen)} pair tables")
-    second = second_look(whole, first, again, session.holders)
+    second = second_look(whole, first, again, session.holders, learner.variances)
     looks = (seen, _look(encoded, second, plan, session, draw))
-    return twin.from_tables(looks, together([first, second]), plan, session)
+    return twin.from_tables(looks, plan, session)
 
 
 def _look(
@@ -63,7 +63,7 @@ def _look(
     crossings = [
         Crossing(pair, mechanism, plan.agreement)
         for pair in combinations(session.holders, 2)
-        if session.me in pair and any(set(table.owners) == set(pair) for table in mechanism.tables)
+        if session.me in pair and _crosses(pair, mechanism, session.holders)
     ]
     own, products = _finished_before(crossings, mechanism, session)
     if own is None:
@@ -81,6 +81,14 @@ def _look(
             "product", 1.0, f"with {crossing.other(session.me)}: {len(crossing.blocks)} noisy tables opened"
         )
     return _gather(noisy, mechanism, session)
+
+
+def _crosses(pair: tuple[str, str], mechanism: PairTables, holders: tuple[str, ...]) -> bool:
+    """Whether two holders multiply in this look: where a table of theirs is measured, or where one of them would have
+    no product at all, and so no receipt before its own tables leave."""
+    across = {frozenset(table.owners) for table in mechanism.tables if len(table.owners) == 2}
+    alone = {name for name in holders if not any(name in owners for owners in across)}
+    return frozenset(pair) in across or bool(alone & set(pair))
 
 
 def _finished_before(
@@ -174,7 +182,7 @@ class Crossing:
 
     def program(self, people: int) -> Program:
         """Where only some tables are measured, a public mask blots out the others before anything is opened."""
-        largest = max(sum(table.grid_variance(name) for name in self.pair) for table in self.blocks)
+        largest = max((sum(table.grid_variance(name) for name in self.pair) for table in self.blocks), default=0)
         bits = field_bits(people, largest**0.5)
         dtype = "int32" if bits == 32 else "int64"
         inputs = [

@@ -17,13 +17,10 @@ from vertwin.learners.measure_once.fit import FitOptions, fit
 from vertwin.learners.measure_once.fit_tables import NoisyTables
 from vertwin.learners.measure_once.secure import GRID
 from vertwin.learners.plan import Plan
-from vertwin.privacy.mechanism import PairTables
 from vertwin.release import Learned, NoisyTable, Twin, TwinColumn
 
 
-def from_tables(
-    looks: tuple[tuple[NoisyTable, ...], ...], mechanism: PairTables, plan: Plan, session: Session
-) -> Learned:
+def from_tables(looks: tuple[tuple[NoisyTable, ...], ...], plan: Plan, session: Session) -> Learned:
     """What every holder hands to `seal`. COST: one message from the first holder to each of the others."""
     lead = session.holders[0]
     if session.me == lead:
@@ -33,7 +30,7 @@ def from_tables(
         payload = session.link.receive_on("twin", lead)
     twin, rows, notes = _decode(payload, plan.agreement)
     tables = tuple(table for look in looks for table in look)
-    return Learned(twin=twin, mechanism=mechanism, tables=tables, rows_estimate=rows, notes=notes)
+    return Learned(twin=twin, tables=tables, rows_estimate=rows, notes=notes)
 
 
 def for_fit(tables: tuple[NoisyTable, ...], agreement: Agreement) -> NoisyTables:
