@@ -31,7 +31,7 @@ COMMANDS = (
     f"{UTILITY} measure_once --epsilon 1 --adjacency replace_one --seeds 5",
     f"{UTILITY} measure_once --epsilon 0.5 --adjacency add_remove --seeds 3",
     f"{UTILITY} measure_once --epsilon 3 --adjacency add_remove --seeds 3",
-    f"{UTILITY} dpvi --epsilon 1 --adjacency add_remove --seeds 3",
+    f"{UTILITY} dpvi --epsilon 1 --adjacency add_remove --seeds 10",
     "partitioned.py --setting best --seeds 3",
     "partitioned.py --setting paper --seeds 2",
     "partitioned.py --setting clear",

@@ -75,3 +75,25 @@ def test_under_add_remove_the_number_of_people_is_nowhere_in_the_file(town):
     assert content.rows_estimate is not None
     assert content.rows_estimate != PEOPLE
     assert abs(content.rows_estimate - PEOPLE) < 500
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_neighbouring_tables_of_dpvi_differ_in_the_noisy_trajectory_only(town, adjacency):
+    """Everything but the end of the noisy trajectory, and the twin that is made of it, is the same text and shape."""
+    parsed = agreements.parse(town_agreements.agreement_text("dpvi"))
+    learner = replace(parsed.learner, components=2, steps=2, sampling="none", batch=None)
+    agreement = replace(parsed, learner=learner, privacy=replace(parsed.privacy, adjacency=adjacency))
+
+    def learned(tables):
+        entropies = {party.name: UnsafeSeededEntropy(party.name) for party in agreement.parties}
+        return rehearsal.run(agreement, tables, secure=False, progress=lambda *_: None, entropies=entropies)
+
+    one, other = learned(town), learned(neighbour(town, adjacency))
+    assert [(r.name, r.values.shape, r.dtype) for r in one.revealed] == [
+        (r.name, r.values.shape, r.dtype) for r in other.revealed
+    ]
+    same = ("agreement", "learner", "watermark", "statement", "tables", "notes", "product_version")
+    assert all(getattr(one, name) == getattr(other, name) for name in same)
+    if adjacency == "add_remove":
+        assert one.rows_estimate is None
+        assert str(PEOPLE).encode() not in Release(one).to_bytes()
