@@ -14,6 +14,7 @@ A noise multiplier here is the sd of the noise over the norm bound of one record
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import lru_cache
 from math import sqrt
@@ -59,8 +60,9 @@ class _Numerical(Oracle):
             return _EXACT.delta(event.alike, epsilon)
         return _of_secret_samples(event).get_delta_for_epsilon(epsilon) + ROUNDING
 
+    @abstractmethod
     def _secret_samples(self, event: SecretSamplesEvent, delta: float) -> float:
-        raise NotImplementedError
+        """Epsilon of steps on secret samples, the one case that has no closed form."""
 
 
 @final
