@@ -16,6 +16,7 @@ import pytest
 from vertwin import agreement as agreements
 from vertwin.cli import main
 from vertwin.errors import UserError
+from vertwin.ledger.events import gaussian_composer
 from vertwin.ledger.ledger import read_history
 from vertwin.parties import State
 from vertwin.rehearsal import town_agreements, town_files
@@ -65,6 +66,13 @@ def test_one_release_at_both_signed_by_both_and_counted_by_both(terminals, capsy
     assert main(["verify", str(terminals[1].release)]) == 0
     assert main(["ledger", "town-2026", "--state", str(terminals[0].state)]) == 0
     assert "released" in capsys.readouterr().out
+    # A rehearsal of the same agreement on one of the machines is listed there, and counts nothing.
+    data = [part for terminal in terminals for part in ("--data", f"{terminal.name}={terminal.table}")]
+    before = ledger_of(terminals[0]).balances(gaussian_composer)
+    rehearsed = [str(terminals[0].agreement), *data, "-o", str(terminals[0].release) + ".try.vertwin"]
+    assert main(["rehearse", *rehearsed, "--state", str(terminals[0].state)]) == 0
+    assert len(ledger_of(terminals[0]).rehearsals) == 1
+    assert ledger_of(terminals[0]).balances(gaussian_composer) == before
     people = {row for line in told if "people in common" in line for row in line.split() if row.isdigit()}
     assert people, "the linkage was told"
 
