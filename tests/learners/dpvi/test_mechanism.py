@@ -13,7 +13,8 @@ from learners.dpvi.rehearse import agreement_of, with_learner
 from vertwin.agreement import Agreement, Bound, Column, EngineChoice, Party, Privacy, Targets
 from vertwin.domains import Binary, Category
 from vertwin.errors import UserError
-from vertwin.learners.dpvi.mechanism import Batches, clip_for, plan_mechanism, settings_for
+from vertwin.learners.dpvi.batches import Batches
+from vertwin.learners.dpvi.mechanism import clip_for, plan_mechanism, settings_for
 from vertwin.privacy.closed_form import gaussian_epsilon
 
 

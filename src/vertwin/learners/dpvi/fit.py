@@ -17,15 +17,13 @@ from vertwin.encoding import EncodedTable
 from vertwin.engine import Input, Program, Session, Settings
 from vertwin.errors import user_error
 from vertwin.learners.dpvi import secure
+from vertwin.learners.dpvi.batches import Batches, learner_of, public_seed
 from vertwin.learners.dpvi.local import LocalPart
 from vertwin.learners.dpvi.mechanism import (
-    Batches,
     clip_for,
     grid_bits_for,
     layouts_for,
-    learner_of,
     packing_for,
-    public_seed,
     settings_for,
 )
 from vertwin.learners.dpvi.parameters import Codec, Layout, PublicParameters, digest

@@ -20,7 +20,8 @@ from jax import Array, lax
 from jax.experimental import enable_x64
 
 from vertwin.agreement import Agreement
-from vertwin.learners.dpvi.mechanism import Batches, learner_of, packing_for, public_seed
+from vertwin.learners.dpvi.batches import Batches, learner_of, public_seed
+from vertwin.learners.dpvi.mechanism import packing_for
 from vertwin.learners.dpvi.step import Ascent
 from vertwin.model import mixture
 from vertwin.model.packing import Packing
