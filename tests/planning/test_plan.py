@@ -8,10 +8,13 @@ from types import SimpleNamespace
 
 import pytest
 from conftest import in_threads
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from vertwin import agreement as agreements
 from vertwin.errors import UserError
 from vertwin.planning import compare, plan
+from vertwin.planning.plan import settled
 from vertwin.rehearsal.links import queue_links
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -111,3 +114,14 @@ def test_no_rows_no_plan():
     with pytest.raises(UserError) as caught:
         plan(ADULT, 0)
     assert caught.value.codes == ("E707",)
+
+
+@given(st.floats(1e-3, 1e4))
+@settings(deadline=None, max_examples=60)
+def test_a_written_epsilon_does_not_hang_on_a_last_bit_and_is_never_too_small(epsilon):
+    from math import nextafter
+
+    written = settled(epsilon)
+    assert epsilon <= written <= epsilon * (1 + 1e-9)
+    middle = written * (1 - 0.37e-10)  # away from the edge of a step, neighbours are written alike
+    assert settled(nextafter(middle, 0)) == settled(middle) == settled(nextafter(middle, 1e9))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_CEILING, Context
+
 from vertwin.agreement import Agreement, Dpvi, MeasureOnce
 from vertwin.engine import Session
 from vertwin.errors import user_error
@@ -13,6 +15,8 @@ from vertwin.privacy.oracle import ClosedForm, Oracle
 from vertwin.privacy.statement import plain_text, statement_of
 from vertwin.privacy.viewers import Viewer, coalitions_of, viewers_of
 from vertwin.release import Promise, Statement
+
+_TEN_DIGITS = Context(prec=10, rounding=ROUND_CEILING)
 
 
 def plan(agreement: Agreement, rows: int) -> Plan:
@@ -68,11 +72,20 @@ def _promise(viewer: Viewer) -> Promise:
     return Promise(
         viewer.name,
         tuple(sorted(viewer.coalition)),
-        viewer.epsilon,
+        None if viewer.epsilon is None else settled(viewer.epsilon),
         viewer.delta,
         viewer.adjacency,
         viewer.assumptions,
     )
+
+
+def settled(epsilon: float) -> float:
+    """An epsilon as it is written and signed: ten digits, rounded up.
+
+    Two machines' mathematical libraries may differ in a last bit; every party computes its own statement and all sign
+    the same one, so what is written must not hang on that bit.
+    """
+    return float(_TEN_DIGITS.create_decimal_from_float(epsilon))
 
 
 def compare(plan: Plan, session: Session) -> None:
